@@ -1,0 +1,17 @@
+"""The exceptions of this project: each message names what is wrong and the way out."""
+
+
+class IcebergAssetsError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class ConfigurationError(IcebergAssetsError):
+    """A declaration, profile or machine setting is wrong; raised before anything was touched."""
+
+
+class SourceError(IcebergAssetsError):
+    """The raw input of a date is absent, unreadable, or does not fit the table; nothing was written."""
+
+
+class ClaimInDoubtError(IcebergAssetsError):
+    """Whether a claim's rows are in the table cannot be told from its metadata; a person has to decide."""

@@ -1,0 +1,82 @@
+"""The Spark session of a profile, and what the machine must have for one."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles import Profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+
+
+def settings(profile: Profile) -> dict[str, str]:
+    """All Spark settings of a profile, its jars included.
+
+    Jars that Spark's resolver (Ivy) fetched before are put on the class path as they are: that starts faster than
+    resolving them again, and works offline.
+    """
+    jars = [_ivy_jar(package) for package in profile.packages]
+    rendered = profile.spark_settings()
+    if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in jars):
+        return rendered | {"spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars)}
+    return rendered | {"spark.jars.packages": ",".join(profile.packages)}
+
+
+def session(profile: Profile) -> "SparkSession":
+    """The running session of this process, or a new one with the profile's settings.
+
+    Raises:
+        ConfigurationError: no Java, one too old, a jar that cannot be fetched, or a folder that cannot be written to.
+    """
+    profile.prepare()
+    require_java()
+    # Spark looks its own host name up, which fails or is slow on many machines.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.config(map=dict(settings(profile)))
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        if missing := [package for package in profile.packages if not _ivy_jar(package).is_file()]:
+            raise ConfigurationError(
+                f"profile '{profile.name}' needs {', '.join(missing)}: not in {_ivy_jar(missing[0]).parent}, and Spark "
+                "could not fetch it. Give this machine access to Maven Central once, or copy the jar there "
+                "from a machine that has it"
+            ) from error
+        raise
+
+
+def require_java() -> None:
+    """Refuse a machine without Java, or with one that Spark does not run on.
+
+    Raises:
+        ConfigurationError: names the Java that was looked at and the way out.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    way_out = (
+        f"install Java {OLDEST_JAVA} or newer (Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME to one"
+    )
+    if java is None:
+        place = f"JAVA_HOME={home}" if home else "the PATH"
+        raise ConfigurationError(f"Spark needs Java, and there is none in {place}: {way_out}")
+    banner = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', banner)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        found = version[1] if version else f"an unknown version ({banner.strip()[:80]})"
+        raise ConfigurationError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is {found}: {way_out}")
+
+
+def _ivy_jar(package: str) -> Path:
+    """Where Spark 4.1 keeps a package that it has resolved."""
+    group, artifact, version = package.split(":")
+    return Path.home() / ".ivy2.5.2" / "jars" / f"{group}_{artifact}-{version}.jar"

@@ -1,0 +1,192 @@
+"""``TableSpec``: one table's declaration."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+
+from iceberg_assets.spec.model import SpecModel
+from iceberg_assets.spec.policy import Checks, MaintenancePolicy
+from iceberg_assets.spec.units import parse_age, parse_bytes
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+
+
+def parse_identifier(value: object) -> tuple[str, ...]:
+    """``demo.flights`` as its parts; a part that holds a dot stands in back-quotes, or all of them in a list.
+
+    Raises:
+        ValueError: fewer than two parts, or an empty one.
+    """
+    if isinstance(value, list | tuple) and len(value) > 1 and all(isinstance(part, str) and part for part in value):
+        return tuple(value)
+    if isinstance(value, str):
+        parts: list[str] = []
+        position = 0
+        while match := _PART.match(value, position):
+            parts.append(match[1].replace("``", "`") if match[1] else match[2])
+            position = match.end() + 1
+            if value[match.end() :][:1] != ".":
+                break
+        if len(parts) > 1 and position == len(value) + 1:
+            return tuple(parts)
+    raise ValueError("expected namespace.table, such as demo.flights")
+
+
+def format_identifier(parts: tuple[str, ...]) -> str:
+    """The inverse of :func:`parse_identifier`."""
+    return ".".join(part if re.fullmatch(r"[^.`]+", part) else f"`{part.replace('`', '``')}`" for part in parts)
+
+
+Identifier = Annotated[
+    tuple[str, ...],
+    BeforeValidator(parse_identifier, json_schema_input_type=str),
+    PlainSerializer(format_identifier, return_type=str),
+]
+
+
+def _property(name: str, value: object) -> str:
+    """A table property as Iceberg stores it; sizes and ages may carry a unit."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if name.endswith("-bytes"):
+        return str(parse_bytes(int(value) if isinstance(value, str) and value.isdigit() else value))
+    if name.endswith("-ms") and isinstance(value, str) and not value.isdigit():
+        return str(round(parse_age(value).total_seconds() * 1000))
+    return str(value)
+
+
+def _properties(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise ValueError("expected a map of table properties")
+    for name, given in value.items():
+        if not isinstance(given, str | int | float | bool):
+            raise ValueError(f"{name}: expected a text, a number or true/false")
+    return {str(name): _property(str(name), given) for name, given in value.items()}
+
+
+class PartitionField(SpecModel):
+    """One field of the partition spec.
+
+    ``{col: carrier, type: bucket, size: 4}`` is ``bucket(4, carrier)``, ``{col: time_hour, type: date, func: day}``
+    is ``day(time_hour)``.
+    """
+
+    col: str = Field(min_length=1)
+    type: Literal["identity", "bucket", "truncate", "date"]
+    size: int | None = Field(default=None, ge=1)
+    func: Literal["year", "month", "day", "hour"] | None = None
+
+    @model_validator(mode="after")
+    def _size_and_func_where_they_belong(self) -> "PartitionField":
+        if (self.size is not None) != (self.type in ("bucket", "truncate")):
+            raise ValueError(f"type {self.type} {'needs' if self.size is None else 'takes no'} size")
+        if (self.func is not None) != (self.type == "date"):
+            raise ValueError(f"type {self.type} {'needs' if self.func is None else 'takes no'} func")
+        return self
+
+
+class Source(SpecModel):
+    """Raw Parquet that lands by date.
+
+    Attributes:
+        path: a glob with strftime fields of the date, such as ``data/raw/%Y-%m-%d/*.parquet``.
+        late: what to do with rows of another date than the folder's: append them, or fail the batch.
+    """
+
+    path: str
+    late: Literal["append", "fail"] = "append"
+    new_columns: Literal["fail"] = "fail"
+    bad_files: Literal["fail"] = "fail"
+
+    @model_validator(mode="after")
+    def _a_folder_for_each_date(self) -> "Source":
+        one, other = date(2013, 1, 31), date(2013, 2, 28)
+        if one.strftime(self.path) == other.strftime(self.path) or not re.search(r"%-?d|%j|%F", self.path):
+            raise ValueError("path: expected the date in it as strftime fields, such as data/raw/%Y-%m-%d/*.parquet")
+        return self
+
+    def pattern(self, day: date) -> str:
+        """The glob of one date."""
+        return day.strftime(self.path)
+
+    @property
+    def root(self) -> str:
+        """The longest part of the path that no date and no wildcard is in."""
+        parts = []
+        for part in PurePosixPath(self.path).parts:
+            if re.search(r"[%*?\[{]", part):
+                break
+            parts.append(part)
+        return str(PurePosixPath(*parts)) if parts else "."
+
+
+class Dates(SpecModel):
+    """The partitions of the asset.
+
+    Attributes:
+        column: the timestamp or date column that a row's date is read from.
+        start: the first date.
+        end: the last date; unset: today, growing.
+    """
+
+    column: str = Field(min_length=1)
+    start: date
+    end: date | None = None
+    timezone: Literal["UTC"] = "UTC"
+
+    @model_validator(mode="after")
+    def _end_not_before_start(self) -> "Dates":
+        if self.end is not None and self.end < self.start:
+            raise ValueError(f"end {self.end} lies before start {self.start}")
+        return self
+
+    def last(self, now: datetime) -> date:
+        """The newest partition at that moment."""
+        today = now.astimezone(UTC).date()
+        return min(self.end, today) if self.end else today
+
+    def between(self, first: date, last: date, now: datetime) -> list[date]:
+        """The partitions from first to last, both included."""
+        first, last = max(first, self.start), min(last, self.last(now))
+        return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+
+
+class TableSpec(SpecModel):
+    """One table: where its rows come from, how it is laid out, maintained and watched.
+
+    Without a ``source`` the table is written by somebody else and only maintained.
+    """
+
+    table: Identifier
+    profile: str | None = None
+    source: Source | None = None
+    derive: Mapping[str, str] = Field(default_factory=dict)
+    dates: Dates
+    partition_by: tuple[PartitionField, ...] = ()
+    properties: Annotated[Mapping[str, str], BeforeValidator(_properties)] = Field(default_factory=dict)
+    maintenance: MaintenancePolicy = MaintenancePolicy()
+    checks: Checks = Checks()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _table_is_named(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and isinstance(data.get("derive"), Mapping):
+            for name, expression in data["derive"].items():
+                if not isinstance(expression, str) or not expression.strip():
+                    raise ValueError(f"derive.{name}: expected a Spark SQL expression")
+        return data
+
+    @model_validator(mode="after")
+    def _only_a_source_is_derived_from(self) -> "TableSpec":
+        if self.derive and self.source is None:
+            raise ValueError("derive needs a source: without one nothing is written to the table")
+        return self
+
+    @property
+    def name(self) -> str:
+        """``namespace.table`` for people, logs and keys."""
+        return format_identifier(self.table)

@@ -1,0 +1,62 @@
+"""Sizes and ages as people write them: ``128MB``, ``15m``, ``5d``."""
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+
+# Iceberg's own defaults (512 MB = 536870912) make a megabyte 1024² bytes.
+_BYTES = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+def parse_bytes(value: object) -> int:
+    """``"512MB"`` or ``536870912`` as a number of bytes.
+
+    Raises:
+        ValueError: not a whole, non-negative number with an optional unit B, kB, MB, GB or TB.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
+    if match is None or match[2].lower() not in _BYTES:
+        raise ValueError(f"expected a size such as 128MB or a number of bytes, got {value!r}")
+    return int(float(match[1]) * _BYTES[match[2].lower()])
+
+
+def parse_age(value: object) -> timedelta:
+    """``"5d"``, ``"24h"``, ``"15m"``, ``"0s"`` as a duration.
+
+    Raises:
+        ValueError: not a non-negative number followed by ms, s, m, h, d or w.
+    """
+    if isinstance(value, timedelta):
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", value) if isinstance(value, str) else None
+    if match is None or match[2] not in _SECONDS:
+        raise ValueError(f"expected an age such as 15m, 24h or 5d, got {value!r}")
+    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
+
+
+def format_age(age: timedelta) -> str:
+    """The shortest exact spelling that :func:`parse_age` reads back: ``timedelta(hours=24)`` is ``"1d"``."""
+    milliseconds = round(age.total_seconds() * 1000)
+    for unit in ("d", "h", "m", "s"):
+        length = round(_SECONDS[unit] * 1000)
+        if milliseconds % length == 0 and (milliseconds or unit == "s"):
+            return f"{milliseconds // length}{unit}"
+    return f"{milliseconds}ms"
+
+
+def format_bytes(size: float) -> str:
+    """A size for people: ``1536`` is ``"1.5 kB"``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TB"
+
+
+ByteSize = Annotated[int, BeforeValidator(parse_bytes)]
+Age = Annotated[timedelta, BeforeValidator(parse_age), PlainSerializer(format_age, return_type=str)]
