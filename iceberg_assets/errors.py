@@ -15,3 +15,7 @@ class SourceError(IcebergAssetsError):
 
 class ClaimInDoubtError(IcebergAssetsError):
     """Whether a claim's rows are in the table cannot be told from its metadata; a person has to decide."""
+
+
+class QueryError(IcebergAssetsError):
+    """Spark refuses a statement; the message is Spark's own."""

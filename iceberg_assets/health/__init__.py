@@ -1,0 +1,42 @@
+"""How a table is, read without a JVM, and what should be done about it."""
+
+from iceberg_assets.health.by_date import health_by_date
+from iceberg_assets.health.cache import ManifestCache
+from iceberg_assets.health.expiry import LEASE_PREFIX, expirable, expire_arguments, pinned_by
+from iceberg_assets.health.facts import DataFile, DateHealth, Grain, Group, Manifest, Ref, Snapshot, TableHealth
+from iceberg_assets.health.manifests import ManifestsDue, manifests_due
+from iceberg_assets.health.plan import REST, Plan, Request, Waiting, plan
+from iceberg_assets.health.read import metadata_pointer, read_health
+from iceberg_assets.health.rewrite_rule import Rule, groups, rule
+from iceberg_assets.health.unit import Unit, compaction_unit
+
+__all__ = [
+    "LEASE_PREFIX",
+    "REST",
+    "DataFile",
+    "DateHealth",
+    "Grain",
+    "Group",
+    "Manifest",
+    "ManifestCache",
+    "ManifestsDue",
+    "Plan",
+    "Ref",
+    "Request",
+    "Rule",
+    "Snapshot",
+    "TableHealth",
+    "Unit",
+    "Waiting",
+    "compaction_unit",
+    "expirable",
+    "expire_arguments",
+    "groups",
+    "health_by_date",
+    "manifests_due",
+    "metadata_pointer",
+    "pinned_by",
+    "plan",
+    "read_health",
+    "rule",
+]

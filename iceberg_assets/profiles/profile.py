@@ -137,6 +137,7 @@ def load_profile(name: str | None = None, root: Path | None = None) -> Profile:
     """The profile of that name, else of the variable ``PROFILE``, else ``local``.
 
     Args:
+        name: the profile's file, without ``.yaml``.
         root: the project's folder: ``profiles/<name>.yaml`` there goes before the package's own, and relative
             paths are read from there.
 

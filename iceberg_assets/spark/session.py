@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,12 @@ def settings(profile: Profile) -> dict[str, str]:
     return rendered | {"spark.jars.packages": ",".join(profile.packages)}
 
 
-def session(profile: Profile) -> "SparkSession":
+def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] | None" = None) -> "SparkSession":
     """The running session of this process, or a new one with the profile's settings.
+
+    Args:
+        profile: the catalog and its Spark.
+        build: makes a session of settings; Spark's own builder unless given.
 
     Raises:
         ConfigurationError: no Java, one too old, a jar that cannot be fetched, or a folder that cannot be written to.
@@ -40,11 +45,9 @@ def session(profile: Profile) -> "SparkSession":
     # Spark looks its own host name up, which fails or is slow on many machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.config(map=dict(settings(profile)))
     try:
-        return builder.getOrCreate()
+        return (build or _get_or_create)(settings(profile))
     except PySparkException as error:
         if missing := [package for package in profile.packages if not _ivy_jar(package).is_file()]:
             raise ConfigurationError(
@@ -53,6 +56,12 @@ def session(profile: Profile) -> "SparkSession":
                 "from a machine that has it"
             ) from error
         raise
+
+
+def _get_or_create(given: dict[str, str]) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.config(map=dict(given)).getOrCreate()
 
 
 def require_java() -> None:

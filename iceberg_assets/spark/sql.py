@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 
 def quote(*parts: str) -> str:
-    """``quote("demo", "odd`name")`` is ``\\`demo\\`.\\`odd\\`\\`name\\```; each part may hold any character."""
+    """Each part in back-quotes, one inside it doubled, joined by dots; a part may hold any character."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
 
 
@@ -19,21 +19,23 @@ def literal(value: object) -> str:
     """
     match value:
         case bool():
-            return str(value).lower()
+            text = str(value).lower()
         case int() | float():
-            return str(value)
+            text = str(value)
         case str():
             escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
+            text = f"'{escaped}'"
         case datetime() if value.tzinfo is not None:
-            return f"TIMESTAMP '{value.astimezone(UTC).isoformat(sep=' ')}'"
+            text = f"TIMESTAMP '{value.astimezone(UTC).isoformat(sep=' ')}'"
         case date() if not isinstance(value, datetime):
-            return f"DATE '{value.isoformat()}'"
+            text = f"DATE '{value.isoformat()}'"
         case Mapping():
-            return f"map({', '.join(f'{literal(k)}, {literal(v)}' for k, v in value.items())})"
+            text = f"map({', '.join(f'{literal(k)}, {literal(v)}' for k, v in value.items())})"
         case list() | tuple():
-            return f"array({', '.join(literal(item) for item in value)})"
-    raise TypeError(f"no Spark SQL literal for {value!r}")
+            text = f"array({', '.join(literal(item) for item in value)})"
+        case _:
+            raise TypeError(f"no Spark SQL literal for {value!r}")
+    return text
 
 
 def call(catalog: str, procedure: str, **arguments: object) -> str:

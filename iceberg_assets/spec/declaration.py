@@ -11,6 +11,9 @@ from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spec.model import explain
 from iceberg_assets.spec.table import TableSpec
 
+# The values are paths and expressions, never HTML: escaped, they would be other ones.
+_TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701
+
 
 class _Environment(Mapping[str, str]):
     """``{{ env.NAME }}`` and ``{{ env('NAME', 'default') }}``, as Dagster's own components spell them."""
@@ -47,7 +50,7 @@ def fill_in(value: Any, variables: Mapping[str, str]) -> Any:
     if not isinstance(value, str) or "{{" not in value:
         return value
     try:
-        template = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False).from_string(value)
+        template = _TEMPLATES.from_string(value)
         return template.render(env=_Environment(variables))
     except jinja2.TemplateError as error:
         raise ValueError(f"{value!r}: {error.message}") from error
@@ -57,6 +60,7 @@ def parse_table(attributes: Mapping[str, Any], *, root: Path, variables: Mapping
     """The table that the ``attributes`` of an ``iceberg_assets.IcebergTable`` declare.
 
     Args:
+        attributes: the mapping below the key ``attributes``.
         root: the folder that a relative ``source.path`` is read from.
         variables: the environment.
         where: the file, for messages.

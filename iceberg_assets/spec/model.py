@@ -4,7 +4,7 @@ import difflib
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails
 
 from iceberg_assets.errors import ConfigurationError
 
@@ -27,20 +27,17 @@ class SpecModel(BaseModel):
 
 
 def _explained(details: Any, known: list[str]) -> InitErrorDetails:
-    """The same error; for an unknown key of this very model, with what was expected."""
-    location = details["loc"]
-    if details["type"] != "extra_forbidden" or len(location) != 1:
-        message = details["msg"]
-        kind = PydanticCustomError(details["type"], "{message}", {"message": message})
-        return InitErrorDetails(type=kind, loc=location, input=details["input"])
-    nearest = difflib.get_close_matches(str(location[0]), known, n=1)
-    hint = f"; did you mean '{nearest[0]}'?" if nearest else ""
-    kind = PydanticCustomError(
-        "unknown_key",
-        "unknown key '{key}', expected one of {known}{hint}",
-        {"key": str(location[0]), "known": ", ".join(known), "hint": hint},
-    )
-    return InitErrorDetails(type=kind, loc=location, input=details["input"])
+    """The same error; for an unknown key of this very model, with what was expected.
+
+    Of pydantic's own error types only: Dagster takes them apart to add the file and line.
+    """
+    kind, location, context = details["type"], details["loc"], details.get("ctx", {})
+    if kind == "extra_forbidden" and len(location) == 1:
+        nearest = difflib.get_close_matches(str(location[0]), known, n=1)
+        hint = f"; did you mean '{nearest[0]}'?" if nearest else ""
+        reason = f"unknown key '{location[0]}', expected one of {', '.join(known)}{hint}"
+        kind, context = "value_error", {"error": ValueError(reason)}
+    return InitErrorDetails(type=kind, loc=location, input=details["input"], ctx=context)
 
 
 def explain(error: ValidationError, where: str) -> ConfigurationError:

@@ -49,6 +49,7 @@ class Outcome:
     Attributes:
         reason: one sentence with the numbers behind the status.
         retryable: for ``skipped``: the obstacle passes by itself, so that the date must not turn green.
+        rows_preserved: whether a rewrite left the rows as they were; None where nothing was rewritten.
         details: further figures, by metadata key.
     """
 
@@ -57,6 +58,7 @@ class Outcome:
     reason: str
     productive: bool = False
     retryable: bool = False
+    rows_preserved: bool | None = None
     seconds: float = 0.0
     details: Mapping[str, int | float | str] = field(default_factory=dict)
 

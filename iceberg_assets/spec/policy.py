@@ -49,7 +49,8 @@ class Expire(SpecModel):
     """``expire_snapshots``.
 
     Attributes:
-        older_than: expire snapshots older than this; unset: the table's ``history.expire.max-snapshot-age-ms``, else 5 d.
+        older_than: expire snapshots older than this; unset: the table's ``history.expire.max-snapshot-age-ms``,
+            else 5 d.
         retain_last: keep at least so many; unset: the table's ``history.expire.min-snapshots-to-keep``, else 1.
         minimum_age: nothing younger goes, so that a running rewrite's starting snapshot is never expired.
     """

@@ -1,0 +1,21 @@
+"""Create, append and the ledger: each raw file's rows are in the table once."""
+
+from iceberg_assets.tables.append import AppendOutcome, append
+from iceberg_assets.tables.create import check_places, ensure_table
+from iceberg_assets.tables.ledger import Ledger, LedgerState
+from iceberg_assets.tables.recover import protected_since, recover
+from iceberg_assets.tables.source import RawFile, check_columns, raw_files
+
+__all__ = [
+    "AppendOutcome",
+    "Ledger",
+    "LedgerState",
+    "RawFile",
+    "append",
+    "check_columns",
+    "check_places",
+    "ensure_table",
+    "protected_since",
+    "raw_files",
+    "recover",
+]

@@ -1,0 +1,67 @@
+# Everything here starts from python3 (3.11 to 3.13), Java 17 or newer, and make. `make help` says what there is.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types imports feed dev lock clean
+
+PYTHON ?= python3
+UV_VERSION := 0.13.9
+UV := .make/uv-$(UV_VERSION)/bin/uv
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEV_HOME := $(CURDIR)/.dagster_home
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(READY) ## real flights become a healthy Iceberg table, by sensors, in about four minutes
+	$(BIN)/python -m demo.run
+
+test: lint types imports ## everything that CI runs: lint, types, import rules, all tests, the demo
+	$(BIN)/python -m pytest
+	$(BIN)/python -m demo.run
+
+check: lint types imports ## the quick part of it, without a JVM: under two minutes
+	$(BIN)/python -m pytest -m "not jvm"
+
+lint: $(READY) ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy, strict
+	$(BIN)/mypy
+
+imports: $(READY) ## import-linter: which package may know which
+	$(BIN)/lint-imports
+
+feed: $(READY) ## land two weeks of raw flights under data/raw
+	$(BIN)/python -m demo.feed
+
+dev: feed ## the Dagster UI with its daemon on http://127.0.0.1:3000
+	mkdir -p $(DEV_HOME)
+	cp dagster.yaml $(DEV_HOME)/
+	DAGSTER_HOME=$(DEV_HOME) $(BIN)/dg dev --workspace workspace.yaml --host 127.0.0.1 --port 3000
+
+setup: $(READY) ## the environment alone: .venv as requirements.lock says
+
+# uv lives beside the environment, not in it: `uv pip sync` removes whatever the lock does not name.
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	  echo "Python 3.11 to 3.13 is needed, and $(PYTHON) is $$($(PYTHON) --version 2>&1): make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+	  echo "$(PYTHON) has no venv module: install it (Debian: apt install python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv .make/uv-$(UV_VERSION)
+	.make/uv-$(UV_VERSION)/bin/pip install --quiet uv==$(UV_VERSION)
+
+$(READY): requirements.lock pyproject.toml | $(UV)
+	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
+	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	$(UV) pip install --quiet --no-deps --python $(BIN)/python --editable .
+	touch $@
+
+lock: | $(UV) ## resolve pyproject.toml anew into requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --all-extras pyproject.toml -o requirements.lock
+
+clean: ## remove the environment and everything that was built; data/ stays
+	rm -rf $(VENV) .make .dagster_home build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

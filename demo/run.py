@@ -1,0 +1,118 @@
+"""The whole story, headless: raw flights land, are appended, and the daemon's sensors make a healthy table of them.
+
+It works in ``build/demo``, afresh each time, and exits with 1 if any figure is not what it must be.
+"""
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import dagster as dg
+from rich.console import Console
+
+from demo.daemon import check_results, daemon, sensor_runs, wait_until_done
+from demo.look import load, local_path, longest_gap, look, raw_rows
+from demo.memory import PeakMemory
+from demo.report import report
+from demo.steps import Steps
+from demo.verify import Figures, verify
+from demo.waves import waves
+from iceberg_assets.cli import declared_tables
+from iceberg_assets.errors import IcebergAssetsError
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "demo"
+RAW, CATALOG, WAREHOUSE, HOME = (BUILD / name for name in ("raw", "catalog.db", "warehouse", "dagster_home"))
+SECONDS_FOR_THE_SENSORS = 420
+DAY = 86_400
+
+
+def main() -> None:
+    """Run the demo, print its tables, exit with 1 where a figure is wrong."""
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
+    steps = Steps(console)
+    try:
+        figures = run(steps)
+    except IcebergAssetsError as error:
+        console.print(f"[red]refused:[/] {error}")
+        sys.exit(2)
+    console.print(report(figures, steps.seconds))
+    problems = verify(figures)
+    for problem in problems:
+        console.print(f"[red]not as it must be:[/] {problem}")
+    if problems:
+        console.print(f"The daemon's log is {BUILD / 'daemon.log'}.")
+        sys.exit(1)
+    console.print("[green]All figures are what they must be.[/]")
+
+
+def run(steps: Steps) -> Figures:
+    """The demo itself, and what it came to."""
+    start_afresh()
+    with PeakMemory() as memory:
+        appended = []
+        for wave in waves(RAW):
+            appended.append(wave)
+            steps.add(f"wave {wave.number + 1}", wave.seconds, f"{wave.files} raw files, {len(wave.dates)} dates")
+
+        table = load(CATALOG, WAREHOUSE)
+        old_strays, fresh_stray = leave_strays(Path(local_path(table.location())))
+        with steps.step("look before") as result:
+            before = look(table)
+            result.append(f"{before.rows:,} rows, {before.files} data files, {len(before.orphans)} orphan files")
+
+        with steps.step("daemon and sensors") as result, daemon(ROOT / "workspace.yaml", BUILD / "daemon.log") as child:
+            instance = dg.DagsterInstance.get()
+            done = wait_until_done(instance, child, SECONDS_FOR_THE_SENSORS, steps.say)
+            result.append(f"{len(sensor_runs(instance))} runs{'' if done else ', and the time is up'}")
+
+        with steps.step("look after") as result:
+            after = look(load(CATALOG, WAREHOUSE))
+            result.append(f"{after.rows:,} rows, {after.files} data files, {len(after.orphans)} orphan files")
+    return Figures(
+        raw_rows=raw_rows(RAW),
+        dates_by_wave=tuple(len(wave.dates) for wave in appended),
+        longest_gap=longest_gap(table),
+        quiet_for=declared_tables(ROOT)[0].maintenance.quiet_for.total_seconds(),
+        before=before,
+        after=after,
+        old_strays=old_strays,
+        fresh_stray=fresh_stray,
+        sensor_runs=sensor_runs(instance),
+        checks=check_results(instance),
+        peak_memory=memory.bytes,
+    )
+
+
+def start_afresh() -> None:
+    """An empty ``build/demo`` with a Dagster instance of its own, and an environment that leads there."""
+    shutil.rmtree(BUILD, ignore_errors=True)
+    HOME.mkdir(parents=True)
+    shutil.copy(ROOT / "dagster.yaml", HOME)
+    os.environ |= {
+        "DAGSTER_HOME": str(HOME),
+        "PROFILE": "local",
+        "ICEBERG_ASSETS_RAW": str(RAW),
+        "ICEBERG_ASSETS_CATALOG": str(CATALOG),
+        "ICEBERG_ASSETS_WAREHOUSE": str(WAREHOUSE),
+    }
+
+
+def leave_strays(table: Path) -> tuple[frozenset[str], str]:
+    """Leave four files that nothing refers to, as writers that died do.
+
+    Returns:
+        Three that are four days old, and a fresh one.
+    """
+    raw = next(RAW.rglob("*.parquet"))
+    strays = [Path(shutil.copy(raw, table / "data" / f"stray-{number}.parquet")) for number in range(4)]
+    four_days_ago = time.time() - 4 * DAY
+    for stray in strays[:3]:
+        os.utime(stray, (four_days_ago, four_days_ago))
+    return frozenset(str(stray) for stray in strays[:3]), str(strays[3])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Which snapshots ``expire_snapshots`` would remove: the rule of Iceberg's ``RemoveSnapshots``, in pure functions."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+from iceberg_assets.health.facts import Ref, Snapshot, TableHealth
+from iceberg_assets.spec.policy import Expire
+
+LEASE_PREFIX = "iceberg_assets_lease_"
+"""Tags that this project holds for the time of a run; they pin nothing for long."""
+
+_DEFAULT_AGE = timedelta(days=5)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def expire_arguments(
+    health: TableHealth, policy: Expire, now: datetime, keep_from: datetime | None = None
+) -> tuple[datetime, int]:
+    """The arguments ``older_than``, in whole milliseconds, and ``retain_last`` of the CALL.
+
+    What the policy leaves open is the table's ``history.expire.*``, else Iceberg's 5 days and 1 snapshot.
+
+    Args:
+        health: of which the properties count.
+        policy: the table's.
+        now: with a zone.
+        keep_from: commit time of a snapshot that must stay, with all after it.
+    """
+    properties = health.properties
+    age = policy.older_than
+    if age is None:
+        given = properties.get("history.expire.max-snapshot-age-ms")
+        age = timedelta(milliseconds=int(given)) if given is not None else _DEFAULT_AGE
+    older_than = now - max(age, policy.minimum_age)
+    if keep_from is not None:
+        older_than = min(older_than, keep_from)
+    retain_last = policy.retain_last or int(properties.get("history.expire.min-snapshots-to-keep", 1))
+    return _whole_milliseconds(older_than), retain_last
+
+
+def expirable(
+    health: TableHealth, policy: Expire, now: datetime, keep_from: datetime | None = None
+) -> tuple[Snapshot, ...]:
+    """The snapshots that would go, oldest first.
+
+    A branch keeps its head, its last so many ancestors and those after the cut-off, by its own retention where it has
+    one; a tag keeps its snapshot; a ref other than main that is past its own age goes and keeps nothing. What no ref
+    leads to goes when it is older than the cut-off.
+    """
+    older_than, retain_last = expire_arguments(health, policy, now, keep_from)
+    now = _whole_milliseconds(now)
+    by_id = {snapshot.id: snapshot for snapshot in health.snapshots}
+    kept: set[int] = set()
+    reached: set[int] = set()
+    for ref in _standing_refs(health, by_id, now):
+        reached.add(ref.snapshot_id)
+        kept.add(ref.snapshot_id)
+        if ref.kind == "tag":
+            continue
+        ancestors = list(_ancestry(ref.snapshot_id, by_id))
+        reached.update(snapshot.id for snapshot in ancestors)
+        cutoff = older_than
+        if ref.max_snapshot_age_ms is not None:
+            cutoff = now - timedelta(milliseconds=ref.max_snapshot_age_ms)
+        at_least = ref.min_snapshots_to_keep or retain_last
+        for position, snapshot in enumerate(ancestors):
+            if position >= at_least and snapshot.committed_at < cutoff:
+                break
+            kept.add(snapshot.id)
+    gone = (
+        snapshot
+        for snapshot in health.snapshots
+        if snapshot.id not in kept and (snapshot.id in reached or snapshot.committed_at < older_than)
+    )
+    return tuple(sorted(gone, key=lambda snapshot: (snapshot.committed_at, snapshot.sequence_number)))
+
+
+def pinned_by(health: TableHealth) -> Mapping[int, tuple[str, ...]]:
+    """The snapshots that a tag or another branch than main points to, with the names of those refs."""
+    pins: dict[int, tuple[str, ...]] = {}
+    for ref in health.refs:
+        if ref.name != "main" and not ref.name.startswith(LEASE_PREFIX):
+            pins[ref.snapshot_id] = (*pins.get(ref.snapshot_id, ()), ref.name)
+    return pins
+
+
+def _standing_refs(health: TableHealth, by_id: Mapping[int, Snapshot], now: datetime) -> Iterator[Ref]:
+    """Main, and the refs that their own age, or the table's ``history.expire.max-ref-age-ms``, leaves standing."""
+    default = health.properties.get("history.expire.max-ref-age-ms")
+    for ref in health.refs:
+        oldest = ref.max_ref_age_ms or (int(default) if default is not None else None)
+        snapshot = by_id.get(ref.snapshot_id)
+        young = snapshot and (oldest is None or now - snapshot.committed_at <= timedelta(milliseconds=oldest))
+        if ref.name == "main" or young:
+            yield ref
+
+
+def _ancestry(snapshot_id: int | None, by_id: Mapping[int, Snapshot]) -> Iterator[Snapshot]:
+    while snapshot_id is not None and snapshot_id in by_id:
+        yield by_id[snapshot_id]
+        snapshot_id = by_id[snapshot_id].parent_id
+
+
+def _whole_milliseconds(moment: datetime) -> datetime:
+    """Iceberg's clock: what it compares has no smaller part."""
+    return moment - (moment - _EPOCH) % timedelta(milliseconds=1)

@@ -1,0 +1,222 @@
+"""``TableHealth``: what Iceberg's metadata says about one table, as frozen facts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Literal
+
+from pyiceberg.schema import Schema
+
+
+class Grain(StrEnum):
+    """How much of the table one rewrite has to take so that it takes whole partitions of the current spec."""
+
+    DATE = "date"
+    MONTH = "month"
+    YEAR = "year"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One live data file.
+
+    Attributes:
+        size: in bytes.
+        rows: as written, deleted ones included.
+        first, last: the dates that its rows can be of, both included. None: unknown, any date; first after last: none.
+        added_at: when data last came in with this file, at the latest; None: by a rewrite, or longer ago than
+            any snapshot that is left.
+        deletes: paths of the delete files that apply to it.
+        deleted_rows: by deletion vectors and position deletes that refer to this file alone.
+        rows_known: whether ``deleted_rows`` is all that is deleted (no equality or partition-wide deletes apply).
+    """
+
+    path: str
+    size: int
+    rows: int
+    spec_id: int
+    partition: tuple[object, ...]
+    first: date | None
+    last: date | None
+    added_at: datetime | None = None
+    deletes: tuple[str, ...] = ()
+    deleted_rows: int = 0
+    rows_known: bool = True
+
+    @property
+    def delete_files(self) -> int:
+        """How many delete files apply to it."""
+        return len(self.deletes)
+
+    def within(self, first: date | None, last: date | None) -> bool:
+        """Whether it may hold rows between the dates, both included; None is unbounded."""
+        if self.first is None or self.last is None:
+            return True
+        return (last is None or self.first <= last) and (first is None or self.last >= first)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One manifest of the current snapshot; ``size`` in bytes."""
+
+    path: str
+    size: int
+    spec_id: int
+    content: Literal["data", "deletes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot that the metadata lists.
+
+    Attributes:
+        committed_at: in UTC, exact to the millisecond.
+        operation: append, replace, overwrite or delete; empty where its writer did not say.
+        summary: whatever its writer recorded. A missing total is unknown, not zero.
+    """
+
+    id: int
+    parent_id: int | None
+    sequence_number: int
+    committed_at: datetime
+    operation: str
+    summary: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A branch or tag, with its own retention where it has one (milliseconds, snapshots)."""
+
+    name: str
+    snapshot_id: int
+    kind: Literal["branch", "tag"]
+    max_ref_age_ms: int | None = None
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files that ``rewrite_data_files`` would consider together.
+
+    Attributes:
+        spec_id: the current spec's; None for files of all other specs, which form one group.
+        due: whether they would be rewritten.
+        reason: why or why not, with the numbers.
+        outputs: how many files Iceberg expects to write for them.
+    """
+
+    spec_id: int | None
+    partition: tuple[object, ...]
+    files: tuple[DataFile, ...]
+    due: bool
+    reason: str
+    outputs: int
+
+    @property
+    def removes(self) -> int:
+        """By how many files the table gets smaller; a split removes none."""
+        return max(0, len(self.files) - self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class DateHealth:
+    """One date of the table.
+
+    Where a rewrite takes more than a date (:class:`Grain`), the date that carries it shows the whole unit's figures,
+    and the unit's other dates show their own without groups.
+
+    Attributes:
+        small_files: files that the groups due would remove.
+        small_files_waiting: small files that no group due takes.
+        delete_files: distinct delete files that touch its data files.
+        total_bytes: of the data files.
+        rows: live rows; None where equality or partition-wide deletes leave that unknown.
+        added_at: when data was last added; None: long ago.
+        digest: changes with the set of data and delete files.
+        groups: those that are due.
+    """
+
+    day: date
+    data_files: int
+    small_files: int
+    small_files_waiting: int
+    delete_files: int
+    total_bytes: int
+    rows: int | None
+    added_at: datetime | None
+    digest: str
+    groups: tuple[Group, ...]
+
+    @property
+    def average_file_bytes(self) -> int:
+        """Zero without files."""
+        return self.total_bytes // self.data_files if self.data_files else 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableHealth:
+    """One table at one snapshot.
+
+    Attributes:
+        table: namespace parts and name.
+        schema: the current one.
+        spec_id: the current partition spec.
+        grain: what one compaction takes.
+        snapshot_id: None before the first commit.
+        files: the live data files, also those outside the asset's partitions.
+        delete_files: live delete files.
+        manifests: of the current snapshot.
+        metadata_files: metadata.json files that the metadata log tracks, the current one included.
+        small_files, small_files_waiting: as for a date, over the table as a whole.
+        dates: the asset's partitions that have data.
+    """
+
+    table: tuple[str, ...]
+    uuid: str
+    location: str
+    metadata_location: str
+    format_version: int
+    properties: Mapping[str, str]
+    schema: Schema
+    spec_id: int
+    grain: Grain
+    snapshot_id: int | None
+    files: tuple[DataFile, ...]
+    delete_files: int
+    manifests: tuple[Manifest, ...]
+    snapshots: tuple[Snapshot, ...]
+    refs: tuple[Ref, ...]
+    metadata_files: int
+    small_files: int
+    small_files_waiting: int
+    dates: Mapping[date, DateHealth]
+
+    @property
+    def data_files(self) -> int:
+        """How many data files are live."""
+        return len(self.files)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of the live data files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def rows(self) -> int | None:
+        """Live rows; None where equality or partition-wide deletes leave that unknown."""
+        return live_rows(self.files)
+
+    @property
+    def average_file_bytes(self) -> int:
+        """Zero without files."""
+        return self.total_bytes // self.data_files if self.files else 0
+
+
+def live_rows(files: tuple[DataFile, ...]) -> int | None:
+    """Rows less the deleted ones; None where a file's deleted rows are not known."""
+    if not all(file.rows_known for file in files):
+        return None
+    return sum(file.rows - file.deleted_rows for file in files)

@@ -1,0 +1,33 @@
+"""Whether ``rewrite_manifests`` pays. Pure."""
+
+from dataclasses import dataclass
+
+from iceberg_assets.health.facts import TableHealth
+from iceberg_assets.spec.policy import Manifests
+
+_DEFAULT_TARGET = 8 * 1024**2
+
+
+@dataclass(frozen=True)
+class ManifestsDue:
+    """Whether a rewrite is due, and the numbers behind that."""
+
+    due: bool
+    reason: str
+
+
+def manifests_due(policy: Manifests, health: TableHealth) -> ManifestsDue:
+    """Due from ``min_count`` data manifests on, where a rewrite at least halves them.
+
+    Those of the current partition spec count alone: ``rewrite_manifests`` leaves the others as they are. It writes
+    manifests of ``commit.manifest.target-size-bytes`` (8 MB).
+    """
+    sizes = [one.size for one in health.manifests if one.content == "data" and one.spec_id == health.spec_id]
+    if len(sizes) < policy.min_count:
+        return ManifestsDue(False, f"{len(sizes)} manifests, due from {policy.min_count}")
+    target = int(health.properties.get("commit.manifest.target-size-bytes", _DEFAULT_TARGET))
+    after = -(-sum(sizes) // target)
+    reason = f"{len(sizes)} manifests would become {after}"
+    if 2 * after > len(sizes):
+        return ManifestsDue(False, f"{reason}, which is not half of them")
+    return ManifestsDue(True, reason)

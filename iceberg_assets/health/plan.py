@@ -1,0 +1,314 @@
+"""``plan()``: what should be done to a table now, what waits, and why. Pure: no I/O and no clock of its own.
+
+* Compaction is asked for where the planner's rule finds work on a quiet date: one request a run of neighbouring dates.
+* Manifests, expiry and orphans are asked for together, in one request. They wait while compaction has work on quiet
+  dates, since what it replaces is what they clear away; but no longer than ``maintenance.orphans.every``.
+* Nothing is asked for twice: not while a run is at it, not after a run that gained nothing until the date changes,
+  and after a failure only with growing distance.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from iceberg_assets.health.attempts import failures_in_a_row, fruitless, green, latest
+from iceberg_assets.health.expiry import expirable, expire_arguments
+from iceberg_assets.health.facts import DateHealth, TableHealth
+from iceberg_assets.health.manifests import manifests_due
+from iceberg_assets.health.unit import Unit, compaction_unit
+from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
+from iceberg_assets.spec.units import format_age
+
+REST = (Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHANS)
+"""The operations on the table as a whole, in the order in which they run."""
+
+# A run over more dates would hold the table for long, and lose more when it dies.
+MOST_DATES = 31
+
+Running = Collection[tuple[Operation | None, date]]
+"""What runs or is queued: operation and date; None is an append."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Operations on dates, and why they are asked for or not. Without dates it is about the table."""
+
+    operations: tuple[Operation, ...]
+    dates: tuple[date, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(operation.value for operation in self.operations)}: {self.reason}"
+
+
+class Request(_Part):
+    """One run to start, on dates without a gap."""
+
+
+class Waiting(_Part):
+    """What is not asked for."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to ask for now, and the reasons for everything else."""
+
+    requests: tuple[Request, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+    def reason_of(self, operation: Operation, day: date) -> str:
+        """Why an operation on a date is asked for, or is not."""
+        parts: tuple[_Part, ...] = (*self.requests, *self.waiting)
+        for one in parts:
+            if operation in one.operations and (day in one.dates or not one.dates):
+                return one.reason
+        return "nothing is due"
+
+
+def plan(
+    spec: TableSpec,
+    health: TableHealth | None,
+    history: Sequence[Attempt],
+    running: Running,
+    now: datetime,
+) -> Plan:
+    """What to do to a table.
+
+    Args:
+        spec: the table's declaration.
+        health: None: the table does not exist.
+        history: earlier attempts, in any order; at least the latest of each operation and date.
+        running: what runs or is queued now.
+        now: with a zone.
+    """
+    if health is None or health.snapshot_id is None:
+        reason = f"{spec.name} does not exist yet" if health is None else f"{spec.name} has no snapshot yet"
+        return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
+    look = _Look(spec, health, tuple(history), frozenset(running), now)
+    verdicts = [look.compaction(health.dates[day]) for day in sorted(health.dates)]
+    compaction = Plan(
+        requests=tuple(_joined([verdict for verdict in verdicts if isinstance(verdict, _Due)])),
+        waiting=tuple(verdict for verdict in verdicts if isinstance(verdict, Waiting)) or look.nothing_due(verdicts),
+    )
+    rest = look.rest(compaction)
+    return Plan(compaction.requests + rest.requests, compaction.waiting + rest.waiting)
+
+
+@dataclass(frozen=True)
+class _Due:
+    """A date whose compaction is asked for."""
+
+    date: DateHealth
+    unit: Unit
+
+
+def _joined(due: Sequence[_Due]) -> Iterator[Request]:
+    """One request a run of neighbouring dates."""
+    chain: list[DateHealth] = []
+    for one in due:
+        if chain and (one.date.day - chain[-1].day != timedelta(days=1) or len(chain) == MOST_DATES):
+            yield _compaction_request(chain)
+            chain = []
+        chain.append(one.date)
+    if chain:
+        yield _compaction_request(chain)
+
+
+def _compaction_request(chain: Sequence[DateHealth]) -> Request:
+    days = tuple(one.day for one in chain)
+    files, going = sum(one.data_files for one in chain), sum(one.small_files for one in chain)
+    why = chain[0].groups[0].reason
+    several = " (the first of several groups)" if len(chain) > 1 or len(chain[0].groups) > 1 else ""
+    return Request(
+        (Operation.COMPACT,), days, f"{_days(days)}: {_count(files, 'file')}, {going} would go: {why}{several}"
+    )
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One look at one table: everything that a decision may rest on."""
+
+    spec: TableSpec
+    health: TableHealth
+    history: tuple[Attempt, ...]
+    running: frozenset[tuple[Operation | None, date]]
+    now: datetime
+
+    # Compaction
+
+    def compaction(self, found: DateHealth) -> _Due | Waiting | None:
+        """Whether a date is asked for; None: the rule finds nothing to do."""
+        if not found.groups:
+            return None
+        unit = compaction_unit(self.spec, self.health, found.day, self.now)
+        obstacle = (
+            self._compaction_runs(unit)
+            or self._is_written(unit)
+            or self._is_not_quiet(found)
+            or self._gained_nothing(found, unit)
+            or self._failed_lately(self._attempts(Operation.COMPACT, unit))
+        )
+        if obstacle is None:
+            return _Due(found, unit)
+        numbers = f"{_count(found.data_files, 'file')}, {found.small_files} would go"
+        return Waiting((Operation.COMPACT,), (found.day,), f"{found.day}: {numbers}, {obstacle}")
+
+    def nothing_due(self, verdicts: Sequence[object]) -> tuple[Waiting, ...]:
+        """The numbers behind a table in which the rule finds nothing on any date."""
+        if any(verdicts):
+            return ()
+        held = f"{_count(self.health.data_files, 'file')} on {_count(len(self.health.dates), 'date')}"
+        reason = f"no group of files is due: {held}, {self.health.small_files_waiting} small ones below the rule"
+        return (Waiting((Operation.COMPACT,), (), reason),)
+
+    def _compaction_runs(self, unit: Unit) -> str | None:
+        runs = any(operation is Operation.COMPACT and unit.covers(day) for operation, day in self.running)
+        return "a compaction of it is running or queued" if runs else None
+
+    def _is_written(self, unit: Unit) -> str | None:
+        written = any(operation is None and unit.covers(day) for operation, day in self.running)
+        return "an append to it is running or queued" if written else None
+
+    def _is_not_quiet(self, found: DateHealth) -> str | None:
+        if found.added_at is None or self.now - found.added_at >= self.spec.maintenance.quiet_for:
+            return None
+        quiet_for = format_age(self.spec.maintenance.quiet_for)
+        return f"data added {_ago(self.now - found.added_at)} ago, quiet after {quiet_for}"
+
+    def _gained_nothing(self, found: DateHealth, unit: Unit) -> str | None:
+        for attempt in self._attempts(Operation.COMPACT, unit):
+            if fruitless(attempt) and attempt.digest == found.digest:
+                return f"a run on the same files gained nothing {_ago(self.now - attempt.ended)} ago"
+        return None
+
+    def _failed_lately(self, attempts: Sequence[Attempt]) -> str | None:
+        failures, again = failures_in_a_row(attempts)
+        if again is None or self.now >= again:
+            return None
+        return f"failed {_count(failures, 'time')} in a row, tried again in {_ago(again - self.now)}"
+
+    def _attempts(self, operation: Operation, unit: Unit | None = None) -> list[Attempt]:
+        # Any date of the unit: which one carries it may have changed since.
+        return [one for one in self.history if one.operation is operation and (unit is None or unit.covers(one.day))]
+
+    # Manifests, expiry, orphans
+
+    def rest(self, compaction: Plan) -> Plan:
+        """One request for all that is due of the rest."""
+        wanted: list[Operation] = []
+        reasons: list[str] = []
+        waiting: list[Waiting] = []
+        for operation, reason in ((one, self._due(one)) for one in REST):
+            if isinstance(reason, Waiting):
+                waiting.append(reason)
+            else:
+                wanted.append(operation)
+                reasons.append(reason)
+        if not wanted:
+            return Plan(waiting=tuple(waiting))
+        request = Request(tuple(wanted), self._range(wanted), "; ".join(reasons))
+        if obstacle := self._rest_waits(compaction):
+            held = Waiting(request.operations, request.dates, f"{request.reason}: {obstacle}")
+            return Plan(waiting=(held, *waiting))
+        return Plan((request,), tuple(waiting))
+
+    def _due(self, operation: Operation) -> str | Waiting:
+        """Why an operation is due, with numbers; or why it is not."""
+        due, reason = {
+            Operation.REWRITE_MANIFESTS: self._manifests,
+            Operation.EXPIRE_SNAPSHOTS: self._expiry,
+            Operation.REMOVE_ORPHANS: self._orphans,
+        }[operation]()
+        if due and (obstacle := self._failed_lately(self._attempts(operation))):
+            due, reason = False, f"{reason}: {obstacle}"
+        return reason if due else Waiting((operation,), (), reason)
+
+    def _manifests(self) -> tuple[bool, str]:
+        """By :func:`manifests_due`."""
+        found = manifests_due(self.spec.maintenance.manifests, self.health)
+        if found.due and self._would_repeat(Operation.REWRITE_MANIFESTS):
+            return False, f"{found.reason}, but the last run gained nothing and no date has changed since"
+        return found.due, found.reason
+
+    def _expiry(self) -> tuple[bool, str]:
+        """A snapshot that would go."""
+        policy = self.spec.maintenance.expire
+        going = expirable(self.health, policy, self.now)
+        older_than, retain_last = expire_arguments(self.health, policy, self.now)
+        rule = f"older than {_ago(self.now - older_than)} and not of the last {retain_last}"
+        reason = f"{len(going)} of {_count(len(self.health.snapshots), 'snapshot')} would go: {rule}"
+        if not going:
+            return False, reason
+        last = latest(self._attempts(Operation.EXPIRE_SNAPSHOTS))
+        if (
+            last
+            and self._would_repeat(Operation.EXPIRE_SNAPSHOTS)
+            and expirable(self.health, policy, last.ended) == going
+        ):
+            return False, f"{reason}, but the last run removed none of them"
+        return True, reason
+
+    def _orphans(self) -> tuple[bool, str]:
+        """Never looked for, not for ``every``, or a run has died since and may have left files."""
+        every = self.spec.maintenance.orphans.every
+        last = latest(one for one in self._attempts(Operation.REMOVE_ORPHANS) if green(one))
+        if last is None:
+            return True, "orphans were never looked for"
+        age = self.now - last.ended
+        reason = f"orphans were looked for {_ago(age)} ago, due every {format_age(every)}"
+        died = sum(one.status in (Status.FAILED, Status.PARTIAL) and one.ended > last.ended for one in self.history)
+        if died:
+            return True, f"{reason}, and {_count(died, 'attempt')} failed since"
+        return age >= every, reason
+
+    def _would_repeat(self, operation: Operation) -> bool:
+        """Whether the operation's last run gained nothing, and no date has changed since."""
+        last = latest(self._attempts(operation))
+        return last is not None and fruitless(last) and not self._touched(operation)
+
+    def _touched(self, operation: Operation) -> set[date]:
+        """Dates that are not as the operation's last green run on them left them."""
+        seen: dict[date, Attempt] = {}
+        for one in self._attempts(operation):
+            if green(one) and (one.day not in seen or one.ended > seen[one.day].ended):
+                seen[one.day] = one
+        return {day for day, found in self.health.dates.items() if day not in seen or seen[day].digest != found.digest}
+
+    def _range(self, operations: Iterable[Operation]) -> tuple[date, ...]:
+        """From the first to the last date touched; none: the newest with data, else the newest partition."""
+        touched = {day for operation in operations for day in self._touched(operation)}
+        if not touched:
+            touched = {max(self.health.dates, default=self.spec.dates.last(self.now))}
+        return tuple(self.spec.dates.between(min(touched), max(touched), self.now))
+
+    def _rest_waits(self, compaction: Plan) -> str | None:
+        busy = sorted({day for operation, day in self.running if operation in REST})
+        if busy:
+            return f"maintenance of the table is running or queued ({_days(busy)})"
+        patience = self.spec.maintenance.orphans.every
+        last = latest(one for operation in REST for one in self._attempts(operation) if green(one))
+        since = last.ended if last else min(one.committed_at for one in self.health.snapshots)
+        if self.now - since >= patience:
+            return None
+        compacting = sum(operation is Operation.COMPACT for operation, _ in self.running)
+        if compacting:
+            return f"waits for a running compaction of {_count(compacting, 'date')}"
+        due = sum(len(request.dates) for request in compaction.requests)
+        return f"waits for the compaction of {_count(due, 'date')}" if due else None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _days(days: Sequence[date]) -> str:
+    return str(days[0]) if len(days) == 1 else f"{days[0]} to {days[-1]}"
+
+
+def _ago(age: timedelta) -> str:
+    """A duration for people, in its largest whole unit."""
+    seconds = max(0, round(age.total_seconds()))
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"

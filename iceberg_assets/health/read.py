@@ -1,0 +1,274 @@
+"""Reading ``TableHealth`` through PyIceberg: the metadata file, the manifest list, the live manifests. No JVM."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, cast
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.transforms import VoidTransform
+from pyiceberg.types import DateType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
+from sqlalchemy.exc import OperationalError
+
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.health.by_date import health_by_date, small_files
+from iceberg_assets.health.cache import ManifestCache
+from iceberg_assets.health.deletes import DeleteIndex
+from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
+from iceberg_assets.health.facts import DataFile, Grain, Manifest, Ref, Snapshot, TableHealth
+from iceberg_assets.health.rewrite_rule import groups, rule
+from iceberg_assets.health.unit import Kind, Span, grain_of, overlap, partition_span
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spec import TableSpec
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# A file that is listed and gone was removed by an expiry in between; a third time it is really missing.
+_LOOKS = 3
+
+
+def metadata_pointer(profile: Profile, spec: TableSpec) -> str | None:
+    """Location of the table's metadata file, which every commit changes; None: there is no such table."""
+    table = _load(profile, spec)
+    return table.metadata_location if table else None
+
+
+def read_health(profile: Profile, spec: TableSpec, *, cache: ManifestCache | None = None) -> TableHealth | None:
+    """The table as its metadata describes it now; None: there is no such table.
+
+    Args:
+        profile: where it is.
+        spec: which it is, what its dates are read from, and how it is compacted.
+        cache: spares reading a manifest twice.
+
+    Raises:
+        ConfigurationError: the table's column of dates is absent or has no dates, or its rewrite options are refused.
+        FileNotFoundError: a manifest that the current snapshot lists does not exist.
+    """
+    for look in range(1, _LOOKS + 1):
+        table = _load(profile, spec)
+        if table is None:
+            return None
+        try:
+            return _health(table, spec, cache, datetime.now(UTC))
+        except FileNotFoundError:
+            if look == _LOOKS:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _load(profile: Profile, spec: TableSpec) -> Table | None:
+    try:
+        return _catalog(profile).load_table(spec.table)
+    except NoSuchTableError:
+        return None
+
+
+def _catalog(profile: Profile) -> Catalog:
+    try:
+        return profile.pyiceberg()
+    except OperationalError:
+        # Nobody has used the profile yet: the folder of the catalog's file is missing.
+        profile.prepare()
+        return profile.pyiceberg()
+
+
+def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: datetime) -> TableHealth:
+    metadata = table.metadata
+    current = table.current_snapshot()
+    listed = current.manifests(table.io) if current else []
+    column = _DateColumn(metadata, spec)
+    snapshots = _snapshots(metadata)
+    entries = list(_entries(table, listed, column, cache))
+    files = tuple(_data_files(entries, metadata, column, snapshots))
+    properties, spec_id = metadata.properties, metadata.default_spec_id
+    settings = rule(spec.maintenance.compact.options, properties)
+    removed, waiting = small_files(groups(files, spec_id, settings), settings)
+    return TableHealth(
+        table=spec.table,
+        uuid=str(metadata.table_uuid),
+        location=metadata.location,
+        metadata_location=table.metadata_location,
+        format_version=metadata.format_version,
+        properties=properties,
+        schema=table.schema(),
+        spec_id=spec_id,
+        grain=column.grain,
+        snapshot_id=current.snapshot_id if current else None,
+        files=files,
+        delete_files=sum(entry.content != 0 for _, entry in entries),
+        manifests=tuple(
+            Manifest(
+                one.manifest_path,
+                one.manifest_length,
+                one.partition_spec_id,
+                "data" if one.content == ManifestContent.DATA else "deletes",
+            )
+            for one in listed
+        ),
+        snapshots=snapshots,
+        refs=_refs(metadata),
+        metadata_files=len(metadata.metadata_log) + 1,
+        small_files=removed,
+        small_files_waiting=waiting,
+        dates=health_by_date(spec, files, grain=column.grain, spec_id=spec_id, properties=properties, now=now),
+    )
+
+
+class _DateColumn:
+    """The column that a row's date is read from, and what each partition spec tells of it."""
+
+    def __init__(self, metadata: TableMetadata, spec: TableSpec) -> None:
+        schema = metadata.schema()
+        try:
+            field = schema.find_field(spec.dates.column, case_sensitive=False)
+        except ValueError:
+            raise ConfigurationError(
+                f"{spec.name}: dates.column is '{spec.dates.column}', and the table has no such column; "
+                f"it has {', '.join(schema.column_names)}"
+            ) from None
+        self.id = field.field_id
+        self.kind = _kind(spec, field.field_type)
+        self.specs = {one.spec_id: self._fields(one) for one in metadata.partition_specs}
+        self.grain = grain_of(transform for _, transform in self.specs[metadata.default_spec_id])
+
+    def _fields(self, spec: PartitionSpec) -> list[tuple[int, str]]:
+        """Position and transform of the spec's fields that are made from the column."""
+        return [(i, str(field.transform)) for i, field in enumerate(spec.fields) if field.source_id == self.id]
+
+    def needs_bounds(self, spec_id: int) -> bool:
+        """Whether the partition alone does not tell the date."""
+        return grain_of(transform for _, transform in self.specs[spec_id]) is not Grain.DATE
+
+    def span(self, spec_id: int, entry: Entry) -> Span | tuple[None, None]:
+        """The dates that a data file's rows can be of, by its partition and its bounds; None: any."""
+        found = [
+            span
+            for position, transform in self.specs[spec_id]
+            if (span := partition_span(transform, self.kind, entry.partition[position]))
+        ]
+        if entry.first is not None and entry.last is not None:
+            found.append((date.fromordinal(entry.first), date.fromordinal(entry.last)))
+        if not found:
+            return None, None
+        narrowest = found[0]
+        for other in found[1:]:
+            narrowest = overlap(narrowest, other)
+        return narrowest
+
+
+def _kind(spec: TableSpec, field_type: object) -> Kind:
+    match field_type:
+        case DateType():
+            return "date"
+        case TimestampType() | TimestamptzType():
+            return "timestamp"
+        case TimestampNanoType() | TimestamptzNanoType():
+            return "timestamp_ns"
+    raise ConfigurationError(
+        f"{spec.name}: dates.column '{spec.dates.column}' is of type {field_type}; expected a date or timestamp column"
+    )
+
+
+def _entries(
+    table: Table, listed: Sequence[ManifestFile], column: _DateColumn, cache: ManifestCache | None
+) -> Iterator[tuple[int, Entry]]:
+    """Spec id and entry of every live file."""
+    uuid = str(table.metadata.table_uuid)
+    known = cache.load(uuid, column.id) if cache else {}
+    read: dict[str, list[Entry]] = {}
+    for manifest in listed:
+        path = manifest.manifest_path
+        if path not in known and (manifest.has_added_files() or manifest.has_existing_files()):
+            wanted = (column.id, column.kind) if column.needs_bounds(manifest.partition_spec_id) else None
+            read[path] = read_entries(table.io, manifest, wanted)
+    if cache:
+        cache.store(uuid, column.id, read, unlisted=known.keys() - {manifest.manifest_path for manifest in listed})
+    for manifest in listed:
+        found = known.get(manifest.manifest_path) or read.get(manifest.manifest_path) or []
+        yield from ((manifest.partition_spec_id, entry) for entry in found)
+
+
+def _data_files(
+    entries: Sequence[tuple[int, Entry]], metadata: TableMetadata, column: _DateColumn, snapshots: Sequence[Snapshot]
+) -> Iterator[DataFile]:
+    unpartitioned = {
+        one.spec_id
+        for one in metadata.partition_specs
+        if all(isinstance(field.transform, VoidTransform) for field in one.fields)
+    }
+    index = DeleteIndex(((spec_id, entry) for spec_id, entry in entries if entry.content != 0), unpartitioned)
+    arrivals = Arrivals(snapshots)
+    for spec_id, entry in entries:
+        if entry.content != 0:
+            continue
+        deletes = index.of(spec_id, entry)
+        own = [one for one in deletes if one.referenced is not None and one.content != EQUALITY_DELETES]
+        first, last = column.span(spec_id, entry)
+        yield DataFile(
+            path=entry.path,
+            size=entry.size,
+            rows=entry.rows,
+            spec_id=spec_id,
+            partition=entry.partition,
+            first=first,
+            last=last,
+            added_at=arrivals.of(entry.snapshot_id, entry.file_sequence),
+            deletes=tuple(one.path for one in deletes),
+            deleted_rows=min(entry.rows, sum(one.rows for one in own)),
+            rows_known=len(own) == len(deletes),
+        )
+
+
+class Arrivals:
+    """When data came in, told from the snapshot that added a file."""
+
+    def __init__(self, snapshots: Sequence[Snapshot]) -> None:
+        self._by_id = {snapshot.id: snapshot for snapshot in snapshots}
+        self._by_sequence = sorted(snapshots, key=lambda one: (one.sequence_number, one.committed_at))
+
+    def of(self, snapshot_id: int | None, sequence: int) -> datetime | None:
+        """The commit time, or the latest that it can have been; None for a rewrite, or where no snapshot tells.
+
+        Args:
+            snapshot_id: that added the file.
+            sequence: of that commit; 0 in v1 tables, which number nothing.
+        """
+        if snapshot_id in self._by_id:
+            snapshot = self._by_id[snapshot_id]
+            return None if snapshot.operation == "replace" else snapshot.committed_at
+        # Expired: it was there before the next one that is left. That errs on the side of waiting.
+        later = bisect_right(self._by_sequence, sequence, key=lambda one: one.sequence_number) if sequence else 0
+        return self._by_sequence[later].committed_at if later < len(self._by_sequence) else None
+
+
+def _snapshots(metadata: TableMetadata) -> tuple[Snapshot, ...]:
+    return tuple(
+        Snapshot(
+            id=one.snapshot_id,
+            parent_id=one.parent_snapshot_id,
+            sequence_number=one.sequence_number or 0,
+            committed_at=_EPOCH + timedelta(milliseconds=one.timestamp_ms),
+            operation=one.summary.operation.value if one.summary else "",
+            summary=dict(one.summary.additional_properties) if one.summary else {},
+        )
+        for one in metadata.snapshots
+    )
+
+
+def _refs(metadata: TableMetadata) -> tuple[Ref, ...]:
+    return tuple(
+        Ref(
+            name=name,
+            snapshot_id=ref.snapshot_id,
+            kind=cast(Any, ref.snapshot_ref_type.value),
+            max_ref_age_ms=ref.max_ref_age_ms,
+            min_snapshots_to_keep=ref.min_snapshots_to_keep,
+            max_snapshot_age_ms=ref.max_snapshot_age_ms,
+        )
+        for name, ref in metadata.refs.items()
+    )

@@ -1,0 +1,45 @@
+"""Statements run by Spark, with errors that a person can read."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from iceberg_assets.errors import IcebergAssetsError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# org.apache.iceberg.exceptions: somebody else's commit came first.
+_CONFLICT = re.compile(r"ValidationException|CommitFailedException|Cannot commit|conflicting")
+
+
+class EngineError(IcebergAssetsError):
+    """Spark or Iceberg refused a statement.
+
+    Attributes:
+        conflict: somebody else committed first; nothing of ours was.
+    """
+
+    def __init__(self, message: str) -> None:
+        self.conflict = bool(_CONFLICT.search(message))
+        super().__init__(_first_lines(message))
+
+
+def execute(spark: "SparkSession", statement: str) -> list[Any]:
+    """Run a statement to its end and give its rows.
+
+    Raises:
+        EngineError: it failed.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return spark.sql(statement).collect()
+    except (PySparkException, Py4JError) as error:
+        raise EngineError(str(error)) from error
+
+
+def _first_lines(message: str) -> str:
+    """The message without the JVM's stack."""
+    kept = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*(at |\.\.\. )", line)]
+    return " ".join(kept[:3])[:1000]

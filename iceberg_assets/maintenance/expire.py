@@ -1,0 +1,65 @@
+"""Snapshots expired, with regard for branches, tags, running rewrites and unfinished appends."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, datetime
+
+from iceberg_assets.health import TableHealth, expirable, expire_arguments
+from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance.garbage import forbidden
+from iceberg_assets.maintenance.maintained import Maintained, Session, health_of, on_the_table
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import call, quote
+from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
+from iceberg_assets.tables import protected_since
+
+
+def expire_snapshots(
+    spark: Session, profile: Profile, spec: TableSpec, days: Sequence[date], *, now: datetime
+) -> Maintained:
+    """Expire what the policy lets go, once for all dates.
+
+    Unfinished appends are recovered first: once the snapshot with their token is gone, a stalled second pick of the
+    same rows would be accepted.
+    """
+
+    def operate(before: TableHealth) -> Outcome:
+        if reason := forbidden(before):
+            return _outcome(Status.SKIPPED, reason)
+        keep_from = protected_since(profile, spec) if spec.source else None
+        policy = spec.maintenance.expire
+        cut_off, retain_last = expire_arguments(before, policy, now, keep_from)
+        would_go = {snapshot.id for snapshot in expirable(before, policy, now, keep_from)}
+        if not would_go:
+            kept = f"{len(before.snapshots)} snapshots, none to go before {cut_off:%Y-%m-%d %H:%M:%S %Z}"
+            return _outcome(Status.NOTHING_TO_DO, f"{kept}, {retain_last} kept in any case")
+        statement = call(
+            profile.catalog.name,
+            "expire_snapshots",
+            table=quote(*spec.table),
+            older_than=cut_off,
+            retain_last=retain_last,
+            stream_results=True,
+        )
+        try:
+            execute(spark(), statement)
+        except EngineError as error:
+            if error.conflict:
+                return _outcome(Status.SKIPPED, f"main moves: {error}", retryable=True)
+            return _outcome(Status.FAILED, str(error))
+        left = {snapshot.id for snapshot in health_of(profile, spec).snapshots}
+        gone = {snapshot.id for snapshot in before.snapshots} - left
+        return replace(
+            _outcome(
+                Status.PARTIAL if would_go & left else Status.DONE,
+                f"{len(gone)} of {len(before.snapshots)} snapshots expired, {len(would_go)} were to go",
+            ),
+            productive=bool(gone),
+            details={"iceberg/expired_snapshots": len(gone), "iceberg/expirable_snapshots": len(would_go)},
+        )
+
+    return on_the_table(profile, spec, days, operate)
+
+
+def _outcome(status: Status, reason: str, *, retryable: bool = False) -> Outcome:
+    return Outcome(Operation.EXPIRE_SNAPSHOTS, status, reason, retryable=retryable)

@@ -1,0 +1,194 @@
+"""The assets of one table: the append, and the maintenance operations downstream of it."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+
+import dagster as dg
+
+from iceberg_assets import maintenance
+from iceberg_assets.health import TableHealth
+from iceberg_assets.maintenance import Maintained
+from iceberg_assets.maintenance.maintained import Session
+from iceberg_assets.orchestration.checks import ROWS_PRESERVED, rows_preserved
+from iceberg_assets.orchestration.metadata import REASON, STATUS, event_metadata, observed, outcome_metadata
+from iceberg_assets.orchestration.table_asset import TableAsset
+from iceberg_assets.spec import Operation, Status
+from iceberg_assets.tables import AppendOutcome, append
+
+_DESCRIPTIONS = {
+    Operation.COMPACT: "Small files of quiet dates rewritten into few (Iceberg's rewrite_data_files, binpack), "
+    "one commit a date. Runs when the planner's own rule says that a rewrite pays.",
+    Operation.REWRITE_MANIFESTS: "Manifests rewritten (rewrite_manifests). Runs when there are many of them and a "
+    "rewrite at least halves them.",
+    Operation.EXPIRE_SNAPSHOTS: "Old snapshots expired (expire_snapshots), with regard for branches, tags and "
+    "unfinished appends. Runs when a snapshot would go.",
+    Operation.REMOVE_ORPHANS: "Files that no snapshot reaches deleted (remove_orphan_files). Runs once in the "
+    "table's orphans.every, and after a run that died.",
+}
+
+# What each operation's rewrite is checked for, with its materialization.
+_CHECKED = (Operation.COMPACT, Operation.REWRITE_MANIFESTS)
+
+
+class MaintenanceConfig(dg.Config):
+    """Launchpad settings of a maintenance asset.
+
+    Attributes:
+        force: also compact dates that data was added to within ``quiet_for``.
+    """
+
+    force: bool = False
+
+
+def append_asset(table: TableAsset) -> dg.AssetsDefinition:
+    """The asset of the table itself: materializing a date appends the raw Parquet landed under it."""
+
+    @dg.asset(
+        key=table.key,
+        description=f"Iceberg table {table.spec.name}: raw Parquet of {table.spec.source and table.spec.source.path}, "
+        "appended exactly once however often a date is materialized.",
+        partitions_def=table.partitions,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        required_resource_keys={table.resource_key},
+        kinds={"iceberg", "spark"},
+        group_name=table.slug,
+        pool=table.append_pool,
+    )
+    def appended(context: dg.AssetExecutionContext) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        days = _days(context)
+        outcomes = append(_session(context, table)(), table.profile, table.spec, days)
+        health = maintenance.health_of(table.profile, table.spec)
+        _observe_late_dates(context, table, health, outcomes)
+        said = {day: _said_of_append(outcome) for day, outcome in outcomes.items()}
+        bad = {day: outcome.reason for day, outcome in outcomes.items() if outcome.status is Status.FAILED}
+        _materialize(context, table.key, health, said, bad)
+        return dg.MaterializeResult()
+
+    return appended
+
+
+def external_asset(table: TableAsset) -> dg.AssetSpec:
+    """The asset of a table that somebody else writes."""
+    return dg.AssetSpec(
+        table.key,
+        description=f"Iceberg table {table.spec.name}: written by others, maintained here.",
+        partitions_def=table.partitions,
+        kinds={"iceberg"},
+        group_name=table.slug,
+    )
+
+
+def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefinition:
+    """The asset of one operation, downstream of the operation before it."""
+    before = list(Operation).index(operation)
+    upstream = table.key_of(list(Operation)[before - 1]) if before else table.key
+
+    @dg.asset(
+        key=table.key_of(operation),
+        deps=[upstream],
+        description=_DESCRIPTIONS[operation],
+        partitions_def=table.partitions,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        required_resource_keys={table.resource_key},
+        check_specs=[dg.AssetCheckSpec(ROWS_PRESERVED, asset=table.key_of(operation))] if operation in _CHECKED else [],
+        kinds={"iceberg", "spark"},
+        group_name=table.slug,
+        pool=table.maintenance_pool,
+    )
+    def maintained(context: dg.AssetExecutionContext, config: MaintenanceConfig) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        result = _operate(operation, _session(context, table), table, _days(context), config)
+        said = {day: outcome_metadata(outcome) for day, outcome in result.outcomes.items()}
+        bad = {day: outcome.reason for day, outcome in result.outcomes.items() if not outcome.green}
+        checks = [rows_preserved(table, operation, result.outcomes)] if operation in _CHECKED else []
+        _materialize(context, table.key_of(operation), result.after, said, bad, checks)
+        return dg.MaterializeResult(check_results=checks)
+
+    return maintained
+
+
+def _operate(
+    operation: Operation, spark: Session, table: TableAsset, days: list[date], config: MaintenanceConfig
+) -> Maintained:
+    profile, spec, now = table.profile, table.spec, datetime.now(UTC)
+    operations: dict[Operation, Callable[[], Maintained]] = {
+        Operation.COMPACT: lambda: maintenance.compact(spark, profile, spec, days, now=now, force=config.force),
+        Operation.REWRITE_MANIFESTS: lambda: maintenance.rewrite_manifests(spark, profile, spec, days),
+        Operation.EXPIRE_SNAPSHOTS: lambda: maintenance.expire_snapshots(spark, profile, spec, days, now=now),
+        Operation.REMOVE_ORPHANS: lambda: maintenance.remove_orphans(spark, profile, spec, days, now=now),
+    }
+    return operations[operation]()
+
+
+def _session(context: dg.AssetExecutionContext, table: TableAsset) -> Session:
+    return lambda: getattr(context.resources, table.resource_key).session
+
+
+def _days(context: dg.AssetExecutionContext) -> list[date]:
+    return [date.fromisoformat(key) for key in context.partition_keys]
+
+
+def _materialize(
+    context: dg.AssetExecutionContext,
+    key: dg.AssetKey,
+    health: TableHealth,
+    said: Mapping[date, Mapping[str, object]],
+    bad: Mapping[date, str],
+    checks: list[dg.AssetCheckResult] | None = None,
+) -> None:
+    """Give each date its metadata; where some are bad, record the good ones and fail the run, naming the bad.
+
+    Raises:
+        dagster.Failure: at least one date is bad.
+    """
+    if not bad:
+        for day, words in said.items():
+            context.add_asset_metadata(event_metadata(health, day, words), asset_key=key, partition_key=day.isoformat())
+        return
+    # Only on this path: logging and returning a result would double the events.
+    for day, words in said.items():
+        if day not in bad:
+            context.log_event(
+                dg.AssetMaterialization(key, partition=day.isoformat(), metadata=event_metadata(health, day, words))
+            )
+    for check in checks or []:
+        context.log_event(
+            dg.AssetCheckEvaluation(
+                asset_key=key,
+                check_name=check.check_name or "",
+                passed=check.passed,
+                severity=check.severity,
+                description=check.description,
+            )
+        )
+    raise dg.Failure(
+        description="; ".join(f"{day}: {reason}" for day, reason in bad.items()),
+        metadata={f"{day}": reason for day, reason in bad.items()},
+        # A date that failed for its input or for a conflict fails again at once; the sensor asks again in time.
+        allow_retries=False,
+    )
+
+
+def _said_of_append(outcome: AppendOutcome) -> dict[str, object]:
+    return {
+        STATUS: outcome.status.value,
+        REASON: outcome.reason,
+        "iceberg/appended_files": outcome.files,
+        "iceberg/appended_rows": outcome.rows,
+        "iceberg/late_rows": sum(outcome.late.values()),
+        "iceberg/seconds": round(outcome.seconds, 3),
+    }
+
+
+def _observe_late_dates(
+    context: dg.AssetExecutionContext, table: TableAsset, health: TableHealth, outcomes: Mapping[date, AppendOutcome]
+) -> None:
+    """Other dates that the batch's rows fell on changed too: show it on them."""
+    late: dict[date, int] = {}
+    for outcome in outcomes.values():
+        for day, rows in outcome.late.items():
+            late[day] = late.get(day, 0) + rows
+    for day in sorted(late.keys() - outcomes.keys()):
+        words = observed(f"{late[day]} late rows were appended with another date's files")
+        context.log_event(
+            dg.AssetObservation(table.key, partition=day.isoformat(), metadata=event_metadata(health, day, words))
+        )

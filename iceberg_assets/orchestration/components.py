@@ -1,0 +1,130 @@
+"""The two components: a table is one YAML, the sensors of a location are another."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import dagster as dg
+from pydantic import Field, model_validator
+
+from iceberg_assets.orchestration.assets import append_asset, external_asset, maintenance_asset
+from iceberg_assets.orchestration.checks import health_checks
+from iceberg_assets.orchestration.resources import iceberg_spark
+from iceberg_assets.orchestration.sensors import maintenance_sensors
+from iceberg_assets.orchestration.table_asset import TableAsset
+from iceberg_assets.profiles import load_profile
+from iceberg_assets.spec import Operation, TableSpec
+from iceberg_assets.spec.declaration import anchored, fill_in
+from iceberg_assets.spec.model import SpecModel
+from iceberg_assets.spec.units import Age
+from iceberg_assets.tables import check_places
+
+
+class TableAttributes(TableSpec):
+    """A table's YAML; ``{{ env.NAME }}`` in it is filled in before it is checked."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, data: Any) -> Any:
+        return fill_in(data, os.environ) if isinstance(data, Mapping) else data
+
+
+class MaintenanceAttributes(SpecModel):
+    """The sensors' YAML.
+
+    Attributes:
+        sensors: whether they run without being switched on in the UI.
+        interval: least time between two ticks.
+    """
+
+    sensors: Literal["running", "stopped"] = "stopped"
+    interval: Age = Field(default=timedelta(seconds=60))
+
+
+@dataclass(frozen=True, eq=False)
+class IcebergTable(dg.Component):
+    """An Iceberg table: the append of its raw Parquet, its maintenance, its checks."""
+
+    spec: TableSpec
+    root: Path
+
+    @classmethod
+    def get_model_cls(cls) -> type[TableAttributes]:
+        """What the YAML may hold."""
+        return TableAttributes
+
+    @classmethod
+    def load(cls, attributes: Any, context: dg.ComponentLoadContext) -> Self:
+        """The component of a checked YAML."""
+        return cls(anchored(attributes, context.project_root), context.project_root)
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """The table's assets, checks, job and Spark session."""
+        return table_definitions(_bound(self, _several_profiles(context)))
+
+
+@dataclass(frozen=True, eq=False)
+class IcebergMaintenance(dg.Component):
+    """The two sensors of a location: one asks for compaction, one for the rest, over all its tables."""
+
+    attributes: MaintenanceAttributes
+
+    @classmethod
+    def get_model_cls(cls) -> type[MaintenanceAttributes]:
+        """What the YAML may hold."""
+        return MaintenanceAttributes
+
+    @classmethod
+    def load(cls, attributes: Any, context: dg.ComponentLoadContext) -> Self:  # noqa: ARG003 (Dagster's signature)
+        """The component of a checked YAML."""
+        return cls(attributes or MaintenanceAttributes())
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """The sensors over every table that the location declares."""
+        several = _several_profiles(context)
+        return maintenance_definitions([_bound(component, several) for component in _tables(context)], self.attributes)
+
+
+def table_definitions(table: TableAsset) -> dg.Definitions:
+    """The definitions of one table, also for locations that are not made of components.
+
+    Raises:
+        ConfigurationError: the raw files and the table would lie inside each other.
+    """
+    check_places(table.profile, table.spec)
+    appended = append_asset(table) if table.spec.source else external_asset(table)
+    return dg.Definitions(
+        assets=[appended, *(maintenance_asset(table, operation) for operation in Operation)],
+        asset_checks=[health_checks(table)],
+        resources={table.resource_key: iceberg_spark(table.profile.name, table.root)},
+    )
+
+
+def maintenance_definitions(tables: Sequence[TableAsset], attributes: MaintenanceAttributes) -> dg.Definitions:
+    """The two sensors over these tables, also for locations that are not made of components."""
+    status = dg.DefaultSensorStatus[attributes.sensors.upper()]
+    return dg.Definitions(
+        # Here, not beside each table: Dagster notes the component on every job, and would take the tables' and the
+        # sensors' for two of one name.
+        jobs=[table.job for table in tables],
+        sensors=maintenance_sensors(tables, interval=attributes.interval, status=status),
+    )
+
+
+def _tables(context: dg.ComponentLoadContext) -> list[IcebergTable]:
+    return context.component_tree.get_all_components(of_type=IcebergTable)
+
+
+def _several_profiles(context: dg.ComponentLoadContext) -> bool:
+    return len({load_profile(component.spec.profile, component.root).name for component in _tables(context)}) > 1
+
+
+@cache
+def _bound(component: IcebergTable, several_profiles: bool) -> TableAsset:
+    """The same object each time, so that both components speak of one job."""
+    profile = load_profile(component.spec.profile, component.root)
+    return TableAsset(component.spec, profile, component.root, several_profiles)

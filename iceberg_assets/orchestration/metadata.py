@@ -1,0 +1,108 @@
+"""Facts and outcomes as Dagster metadata: one meaning for each key, on every event, so that they plot."""
+
+from collections.abc import Mapping
+from datetime import date
+
+import dagster as dg
+from pyiceberg.schema import Schema
+
+from iceberg_assets.health import TableHealth
+from iceberg_assets.spec import Outcome, Status
+from iceberg_assets.spec.table import format_identifier
+
+DIGEST = "iceberg/digest"
+PRODUCTIVE = "iceberg/productive"
+STATUS = "iceberg/status"
+REASON = "iceberg/reason"
+
+Metadata = dict[str, dg.TableSchemaMetadataValue | str | int | float | bool]
+
+
+def partition_metadata(health: TableHealth, day: date) -> Metadata:
+    """The files of one date."""
+    found = health.dates.get(day)
+    if found is None:
+        return {
+            "iceberg/data_files": 0,
+            "iceberg/small_files": 0,
+            "iceberg/small_files_waiting": 0,
+            "iceberg/delete_files": 0,
+            "iceberg/total_bytes": 0,
+            "iceberg/average_file_bytes": 0.0,
+            "dagster/partition_row_count": 0,
+            DIGEST: "",
+        }
+    return {
+        "iceberg/data_files": found.data_files,
+        "iceberg/small_files": found.small_files,
+        "iceberg/small_files_waiting": found.small_files_waiting,
+        "iceberg/delete_files": found.delete_files,
+        "iceberg/total_bytes": found.total_bytes,
+        "iceberg/average_file_bytes": float(found.average_file_bytes),
+        DIGEST: found.digest,
+        **_known("dagster/partition_row_count", found.rows),
+    }
+
+
+def table_metadata(health: TableHealth) -> Metadata:
+    """The table as a whole."""
+    return {
+        "iceberg/table_data_files": health.data_files,
+        "iceberg/table_small_files": health.small_files,
+        "iceberg/table_small_files_waiting": health.small_files_waiting,
+        "iceberg/table_delete_files": health.delete_files,
+        "iceberg/table_total_bytes": health.total_bytes,
+        "iceberg/table_average_file_bytes": float(health.average_file_bytes),
+        "iceberg/table_snapshots": len(health.snapshots),
+        "iceberg/table_manifests": len(health.manifests),
+        "iceberg/table_metadata_files": health.metadata_files,
+        "dagster/table_name": format_identifier(health.table),
+        "dagster/uri": health.location,
+        "dagster/column_schema": column_schema(health.schema),
+        # As text: a browser's numbers are too short for Iceberg's.
+        "iceberg/snapshot_id": str(health.snapshot_id),
+        **_known("dagster/row_count", health.rows),
+    }
+
+
+def _known(key: str, value: int | None) -> Metadata:
+    """Rows that deletes leave unknown are not shown: unknown is not zero."""
+    return {} if value is None else {key: value}
+
+
+def column_schema(schema: Schema) -> dg.TableSchemaMetadataValue:
+    """The table's columns for the asset's page."""
+    return dg.TableSchemaMetadataValue(
+        dg.TableSchema(
+            columns=[
+                dg.TableColumn(
+                    name=field.name,
+                    type=str(field.field_type),
+                    description=field.doc,
+                    constraints=dg.TableColumnConstraints(nullable=not field.required),
+                )
+                for field in schema.fields
+            ]
+        )
+    )
+
+
+def outcome_metadata(outcome: Outcome) -> Metadata:
+    """What was done, and why."""
+    return {
+        STATUS: outcome.status.value,
+        REASON: outcome.reason,
+        PRODUCTIVE: outcome.productive,
+        "iceberg/seconds": round(outcome.seconds, 3),
+        **outcome.details,
+    }
+
+
+def event_metadata(health: TableHealth, day: date, said: Mapping[str, object]) -> Metadata:
+    """Everything that an append, a maintenance or an observation says about one date."""
+    return {**partition_metadata(health, day), **table_metadata(health), **said}  # type: ignore[dict-item]
+
+
+def observed(reason: str) -> Metadata:
+    """An observation's own status: it was made, and ``reason`` is what was decided of it."""
+    return {STATUS: Status.DONE.value, REASON: reason}

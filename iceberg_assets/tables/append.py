@@ -1,0 +1,213 @@
+"""Append the raw files of some dates: good dates together in one batch, bad ones told apart and left out."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from iceberg_assets.errors import ClaimInDoubtError, SourceError
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spec import Status, TableSpec
+from iceberg_assets.tables.count import count_rows, late_rows, rows_by_file
+from iceberg_assets.tables.create import check_places, ensure_table
+from iceberg_assets.tables.ledger import Ledger, LedgerState
+from iceberg_assets.tables.publish import Publisher
+from iceberg_assets.tables.recover import Clock, recover, utc_now
+from iceberg_assets.tables.source import RawFile, check_columns, raw_files, read_footers
+from iceberg_assets.tables.target import load_target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class AppendOutcome:
+    """What an append did for one date.
+
+    Attributes:
+        day: the date that the files landed under.
+        reason: one sentence with the numbers behind the status.
+        files: that were appended now.
+        rows: that they brought, whatever date these fall on.
+        late: those of them that fall on other dates, by these.
+        snapshot_id: of main, with the rows; None where there were none.
+        seconds: of the call up to this outcome.
+    """
+
+    day: date
+    status: Status
+    reason: str
+    files: int = 0
+    rows: int = 0
+    late: Mapping[date, int] = field(default_factory=dict)
+    snapshot_id: int | None = None
+    seconds: float = 0.0
+
+
+def append(
+    spark: "SparkSession",
+    profile: Profile,
+    spec: TableSpec,
+    days: Sequence[date],
+    *,
+    now: Clock = utc_now,
+    on_step: Callable[[str], None] | None = None,
+) -> Mapping[date, AppendOutcome]:
+    """Bring the raw files that landed under the dates into the table, each exactly once.
+
+    The table is made where it is missing. A date whose files are bad fails alone; the others are one batch.
+
+    ``now`` is the clock: its today is the last partition where the declaration names no end. ``on_step`` is told each
+    step of the claim protocol right after it happened, see ``publish.STEPS``.
+
+    Returns:
+        An outcome for each date.
+
+    Raises:
+        ConfigurationError: the declaration does not fit the columns. Nothing was touched.
+        ClaimInDoubtError: an earlier append has to be settled by a person first.
+    """
+    return _Append(spark, profile, spec, now, on_step or (lambda _: None)).run(days)
+
+
+class _Append:
+    """One call of :func:`append`, with the outcomes so far."""
+
+    def __init__(
+        self, spark: "SparkSession", profile: Profile, spec: TableSpec, now: Clock, on_step: Callable[[str], None]
+    ) -> None:
+        self.spark, self.profile, self.spec, self.now, self.on_step = spark, profile, spec, now, on_step
+        self.started = monotonic()
+        self.outcomes: dict[date, AppendOutcome] = {}
+
+    def run(self, days: Iterable[date]) -> Mapping[date, AppendOutcome]:
+        check_places(self.profile, self.spec)
+        pending = self.unseen(sorted(set(days)))
+        pending = self.fitting(pending) if pending else {}
+        if pending:
+            self.together_else_alone(pending)
+        return dict(sorted(self.outcomes.items()))
+
+    def unseen(self, days: Iterable[date]) -> dict[date, tuple[RawFile, ...]]:
+        """By date: the files whose rows are not in the table. Needs no Spark."""
+        recovered = recover(self.profile, self.spec, now=self.now, on_step=self.on_step, spark=self.spark)
+        state = recovered.state if recovered else LedgerState()
+        pending = {}
+        for day in days:
+            try:
+                landed = raw_files(self.spec, self.partition(day))
+                if files := state.unseen(landed):
+                    pending[day] = files
+                else:
+                    self.ended(day, Status.NOTHING_TO_DO, f"all {len(landed)} files are in the table already")
+            except SourceError as error:
+                self.failed(day, error)
+        return pending
+
+    def partition(self, day: date) -> date:
+        first, last = self.spec.dates.start, self.spec.dates.last(self.now())
+        if not first <= day <= last:
+            raise SourceError(f"{day} lies outside the partitions {first} to {last}: see dates.start and dates.end")
+        return day
+
+    def fitting(self, pending: Mapping[date, tuple[RawFile, ...]]) -> dict[date, tuple[RawFile, ...]]:
+        """By date: the files with rows, of the dates whose footers fit the table; which is made where it is missing."""
+        footers = {}
+        for day, files in pending.items():
+            try:
+                footers[day] = read_footers(files)
+            except SourceError as error:
+                self.failed(day, error)
+        if not footers:
+            return {}
+        sample = [footer.file.path for of_day in footers.values() for footer in of_day]
+        try:
+            ensure_table(self.spark, self.profile, self.spec, sample)
+        except SourceError as error:
+            for day in footers:
+                self.failed(day, error)
+            return {}
+        table = load_target(self.profile, self.spec)
+        assert table is not None
+        expected = {f.name: f.required for f in table.schema().fields if f.name not in self.spec.derive}
+        empty: list[RawFile] = []
+        fitting = {}
+        for day, of_day in footers.items():
+            try:
+                check_columns(of_day, expected)
+            except SourceError as error:
+                self.failed(day, error)
+                continue
+            empty += [footer.file for footer in of_day if not footer.rows]
+            if files := tuple(footer.file for footer in of_day if footer.rows):
+                fitting[day] = files
+            else:
+                self.ended(day, Status.NOTHING_TO_DO, f"{len(of_day)} new files without a row")
+        if empty:
+            Ledger(self.profile, self.spec, str(table.metadata.table_uuid)).confirm_empty(empty, self.now())
+        return fitting
+
+    def together_else_alone(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
+        """One batch; if that fails, a batch for each date, so that only the bad one fails."""
+        try:
+            self.batch(pending)
+        except ClaimInDoubtError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the engine raises becomes the date's reason
+            if len(pending) == 1:
+                self.failed(next(iter(pending)), error)
+                return
+            for day, files in pending.items():
+                if day not in self.outcomes:
+                    self.together_else_alone({day: files})
+
+    def batch(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
+        """Count, judge each date by its counts, publish the good ones."""
+        files = [file for of_day in pending.values() for file in of_day]
+        counts = count_rows(self.spark, self.profile, self.spec, files)
+        good = []
+        for day in pending:
+            try:
+                late_rows(self.spec, day, [count for count in counts if count.file.day == day], self.now())
+                good.append(day)
+            except SourceError as error:
+                self.failed(day, error)
+        rows = {file: number for file, number in rows_by_file(counts).items() if file.day in good}
+        if not rows:
+            return
+        published = Publisher(self.spark, self.profile, self.spec, self.now, self.on_step).publish(rows)
+        for day in good:
+            brought = [count for count in counts if count.file.day == day and count.file in published.files]
+            number = len({count.file for count in brought})
+            total = sum(count.rows for count in brought)
+            if not brought:
+                self.ended(day, Status.NOTHING_TO_DO, "another run has appended these files")
+                continue
+            late = late_rows(self.spec, day, brought, self.now())
+            said = f"{number} files, {total} rows" + (f", {sum(late.values())} of other dates" if late else "")
+            self.ended(day, Status.DONE, said, files=number, rows=total, late=late, snapshot_id=published.snapshot_id)
+
+    def failed(self, day: date, error: Exception) -> None:
+        self.ended(day, Status.FAILED, _in_brief(error))
+
+    def ended(
+        self,
+        day: date,
+        status: Status,
+        reason: str,
+        *,
+        files: int = 0,
+        rows: int = 0,
+        late: Mapping[date, int] | None = None,
+        snapshot_id: int | None = None,
+    ) -> None:
+        seconds = monotonic() - self.started
+        self.outcomes[day] = AppendOutcome(day, status, reason, files, rows, late or {}, snapshot_id, seconds)
+
+
+def _in_brief(error: Exception) -> str:
+    """What happened, without the engine's stack; Py4J's own first line says nothing."""
+    lines = [line.strip(" :") for line in str(error).splitlines() if not line.startswith("An error occurred while")]
+    told = lines if isinstance(error, SourceError) else lines[:1]
+    return " ".join(line for line in told if line)[:2000] or type(error).__name__

@@ -1,0 +1,226 @@
+"""The claim protocol: bring a frozen list of files into main exactly once, however often and by how many it is tried.
+
+The ledger says who is about to add which files, but no safety rests on it alone: rows are staged on a branch of their
+own, and enter main by ``cherrypick_snapshot`` under the token ``<table uuid>/<n>`` as ``wap.id``. Iceberg refuses a
+second snapshot with a token that an ancestor of main carries, so of several runners with the same n one gets in.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import call, quote
+from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.count import read_raw
+from iceberg_assets.tables.ledger import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim, Event, Ledger
+from iceberg_assets.tables.lineage import Lineage, said
+from iceberg_assets.tables.recover import Clock, clear_away, recover
+from iceberg_assets.tables.source import RawFile, raw_files
+from iceberg_assets.tables.target import load_target, sql_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STEPS = ("recovered", "frozen", "claimed", "reread", "branched", "staged", "checked", "picked", "confirmed", "cleared")
+"""What ``on_step`` is told, each right after it happened; in between, a crash leaves what the step before left."""
+
+_DISTRIBUTION = "write.distribution-mode"
+# A round is lost to another runner's batch, which is then in the table: this many in a row mean something else.
+_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Published:
+    """What one batch came to.
+
+    Attributes:
+        files: those that this call brought in; the others were in already.
+        snapshot_id: of main, with their rows; None where all were in already.
+    """
+
+    files: tuple[RawFile, ...]
+    snapshot_id: int | None
+
+
+class _LostToAnotherError(Exception):
+    """Another claim with the same token is in main."""
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Publishes batches of one table, on one session.
+
+    Attributes:
+        now: the clock that deadlines are held against.
+        on_step: told each of :data:`STEPS`.
+    """
+
+    spark: "SparkSession"
+    profile: Profile
+    spec: TableSpec
+    now: Clock
+    on_step: Callable[[str], None]
+
+    def publish(self, rows: Mapping[RawFile, int]) -> Published:
+        """Append the files' rows to main, each file once.
+
+        Args:
+            rows: the files, and how many rows each must bring: at least one.
+
+        Raises:
+            ClaimInDoubtError: see :func:`recover`; or main keeps refusing our token, and no claim accounts for that.
+            SourceError: a file changed while it was read, or was replaced since it was appended.
+            IcebergAssetsError: the claim ran out of time, or somebody took it for dead.
+        """
+        for _ in range(_ROUNDS):
+            # (1) What became of the claims before us.
+            recovered = recover(self.profile, self.spec, now=self.now, on_step=self.on_step, spark=self.spark)
+            assert recovered is not None
+            ledger, before = recovered.ledger, recovered.state
+            self.on_step("recovered")
+            # (2) Freeze what is not in the table.
+            files = before.unseen(tuple(rows))
+            if not files:
+                return Published((), None)
+            self.on_step("frozen")
+            # (3) Claim it. Had the ledger moved in between, the list or the token would be old.
+            claim = ledger.claim(before.batches, files, self.now())
+            self.on_step("claimed")
+            after = ledger.read()
+            if (after.batches, after.confirmed) != (before.batches, before.confirmed):
+                ledger.withdraw(claim, self.now())
+                continue
+            self.on_step("reread")
+            try:
+                # (4) Stage it on a branch of its own.
+                staged = self._stage(claim)
+                self._compare(claim, staged, sum(rows[file] for file in files))
+            except Exception:
+                self._give_up(ledger, claim)
+                raise
+            self.on_step("staged")
+            # (5) Pick it, if it is still ours.
+            self._check_ours(ledger, claim)
+            self.on_step("checked")
+            try:
+                snapshot = self._pick(ledger, claim, staged)
+            except _LostToAnotherError:
+                self._give_up(ledger, claim)
+                continue
+            self.on_step("picked")
+            # (6) Confirm it, and drop the branch.
+            ledger.confirm(claim, snapshot, self.now())
+            self.on_step("confirmed")
+            self._clear(ledger)
+            self.on_step("cleared")
+            return Published(files, snapshot)
+        raise ClaimInDoubtError(
+            f"{self.spec.name}: {_ROUNDS} times in a row another batch was faster, the last time with token "
+            f"{claim.token}. If no other runner appends to this table, a snapshot of main carries that token without a "
+            f"claim in {'.'.join(ledger.name)}: somebody has changed one of the two"
+        )
+
+    def _stage(self, claim: Claim) -> int:
+        """Write the claim's rows to its own branch; returns the staged snapshot.
+
+        On a table without a snapshot Iceberg gives the new branch an empty one, which goes with the branch.
+        """
+        self.spark.sql(f"ALTER TABLE {sql_name(self.profile, self.spec)} CREATE BRANCH {quote(claim.branch)}")
+        self.on_step("branched")
+        writer = (
+            read_raw(self.spark, self.profile, self.spec, claim.files)
+            .writeTo(sql_name(self.profile, self.spec, f"branch_{claim.branch}"))
+            .option("snapshot-property.wap.id", claim.token)
+            .option(f"snapshot-property.{CLAIM_PROPERTY}", claim.id)
+        )
+        # As an option the table's own mode outweighs whatever the session is set to.
+        if mode := self._lineage().metadata.properties.get(_DISTRIBUTION):
+            writer = writer.option("distribution-mode", mode)
+        writer.append()
+        staged = self._lineage().staged.get(claim.id, frozenset())
+        if len(staged) != 1:
+            raise IcebergAssetsError(f"{self.spec.name}: claim {claim.id} was staged {len(staged)} times; try again")
+        return next(iter(staged))
+
+    def _compare(self, claim: Claim, staged: int, rows: int) -> None:
+        """Refuse what is not the rows that were counted, of the files that were listed, in the table that was meant.
+
+        Raises:
+            SourceError: names the files that changed.
+            IcebergAssetsError: the table was dropped and made again.
+        """
+        lineage = self._lineage()
+        if lineage.table_uuid != claim.table_uuid:
+            raise IcebergAssetsError(f"{self.spec.name} was dropped and made again while being appended to; try again")
+        listed = {file for day in {file.day for file in claim.files} for file in raw_files(self.spec, day)}
+        if changed := [file.path for file in claim.files if file not in listed]:
+            raise SourceError(
+                f"{', '.join(changed)} changed while being appended; land files complete, by renaming them"
+            )
+        snapshot = lineage.metadata.snapshot_by_id(staged)
+        written = said(snapshot, "added-records") if snapshot else None
+        if written != str(rows):
+            raise SourceError(
+                f"{self.spec.name}: {rows} rows were counted in the raw files, and {written} written; try again"
+            )
+
+    def _check_ours(self, ledger: Ledger, claim: Claim) -> None:
+        """Go on only with a claim that nobody took for dead, and that leaves time to pick it.
+
+        Raises:
+            IcebergAssetsError: neither.
+        """
+        if claim.id not in (other.id for other in ledger.read().open):
+            raise IcebergAssetsError(
+                f"{self.spec.name}: another runner took the append of {len(claim.files)} files for dead after "
+                f"{CLAIM_DEADLINE}, and may have appended them; try again to see"
+            )
+        if claim.deadline - self.now() < CLAIM_DEADLINE / 10:
+            self._give_up(ledger, claim)
+            raise IcebergAssetsError(
+                f"{self.spec.name}: staging {len(claim.files)} files took nearly {CLAIM_DEADLINE}; append fewer dates "
+                "at a time"
+            )
+
+    def _pick(self, ledger: Ledger, claim: Claim, staged: int) -> int:
+        """Take the staged snapshot into main; returns main's snapshot with its rows.
+
+        What happened is read from the metadata, also after an error: a reply may have been lost.
+
+        Raises:
+            _LostToAnotherError: Iceberg refused the token.
+        """
+        failure: Exception | None = None
+        try:
+            catalog, table = self.profile.catalog.name, quote(*self.spec.table)
+            self.spark.sql(call(catalog, "cherrypick_snapshot", table=table, snapshot_id=staged)).collect()
+        except Exception as error:  # noqa: BLE001 - raised below, unless the metadata knows better
+            failure = error
+        lineage = self._lineage()
+        if (snapshot := lineage.picked(claim)) is not None:
+            return snapshot
+        # Another runner's recovery may have confirmed it for us, and cleared the staged snapshot away.
+        state = ledger.read()
+        if state.ends.get(claim.id) is Event.CONFIRMED and (found := state.snapshots[claim.id]) is not None:
+            return found
+        if lineage.carrying(claim.n) is not None:
+            raise _LostToAnotherError from failure
+        # The claim stays open: should the pick arrive late after all, recovery finds it.
+        raise failure or IcebergAssetsError(
+            f"{self.spec.name}: snapshot {staged} was picked, and is not in main any more: somebody rolled it back"
+        )
+
+    def _give_up(self, ledger: Ledger, claim: Claim) -> None:
+        ledger.withdraw(claim, self.now())
+        self._clear(ledger)
+
+    def _clear(self, ledger: Ledger) -> None:
+        """Once; where others commit in between, what is left goes with the next recovery."""
+        table = load_target(self.profile, self.spec)
+        if table is not None:
+            clear_away(self.profile, self.spec, table, ledger.read(), self.spark)
+
+    def _lineage(self) -> Lineage:
+        return Lineage(self.profile.pyiceberg().load_table(self.spec.table).metadata)

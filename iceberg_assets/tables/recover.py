@@ -1,0 +1,201 @@
+"""Recover: find out what became of the claims that have no end, from the metadata of the table alone.
+
+The first step of an append, and of an expiry. Needs no JVM.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    RemoveSnapshotsUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from iceberg_assets.errors import ClaimInDoubtError
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import quote
+from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Claim, Event, Ledger, LedgerState
+from iceberg_assets.tables.lineage import Lineage
+from iceberg_assets.tables.target import load_target, sql_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Clock = Callable[[], datetime]
+
+# Each round ends something; more of them are needed only while others commit in between.
+_ROUNDS = 10
+# PyIceberg 0.12 reads the metadata of format version 3, and cannot write it.
+_PYICEBERG_WRITES = 2
+
+
+def utc_now() -> datetime:
+    """The time in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The ledger and the table's metadata, read in this order, with no claim left that anything can be said about."""
+
+    ledger: Ledger
+    state: LedgerState
+    lineage: Lineage
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is now known about claims: those found in main, with their snapshots, and those whose time is up."""
+
+    confirm: tuple[tuple[Claim, int], ...]
+    abandon: tuple[Claim, ...]
+
+
+def watched(state: LedgerState, lineage: Lineage, now: datetime) -> list[Claim]:
+    """The claims whose rows may still come into main.
+
+    These are the open ones, and abandoned ones for as long as their runner may merely be slow, or their staged snapshot
+    can still be picked.
+    """
+    slow = [claim for claim, at in state.abandoned if now - at < CLAIM_DEADLINE or claim.id in lineage.staged]
+    return [*state.open, *slow]
+
+
+def decide(spec: TableSpec, state: LedgerState, lineage: Lineage, now: datetime) -> Decisions:
+    """What became of each watched claim.
+
+    Raises:
+        ClaimInDoubtError: the snapshots that would tell are gone.
+    """
+    confirm, abandon = [], []
+    for claim in watched(state, lineage, now):
+        snapshot = lineage.picked(claim)
+        if snapshot is not None:
+            confirm.append((claim, snapshot))
+            continue
+        # Another claim in main with the same token: ours can no longer get in.
+        lost = lineage.carrying(claim.n) is not None
+        if not lost and not lineage.complete_since(claim.n - 1):
+            raise ClaimInDoubtError(_in_doubt(spec, claim))
+        if claim in state.open and now >= claim.deadline:
+            abandon.append(claim)
+    return Decisions(tuple(confirm), tuple(abandon))
+
+
+def recover(
+    profile: Profile,
+    spec: TableSpec,
+    *,
+    now: Clock = utc_now,
+    on_step: Callable[[str], None] = lambda _: None,
+    spark: "SparkSession | None" = None,
+) -> Recovered | None:
+    """Confirm claims that are in main, abandon those whose time is up, and clear away what ended ones left behind.
+
+    A claim that is within its deadline and not in main is left alone: its token decides who gets in. ``spark`` drops
+    branches where PyIceberg cannot (format version 3); without it they wait for the next append.
+
+    Returns:
+        What is known then, or None where the table is not made yet.
+
+    Raises:
+        ClaimInDoubtError: names the claim and its files.
+    """
+    for _ in range(_ROUNDS):
+        table = load_target(profile, spec)
+        if table is None:
+            return None
+        ledger = Ledger(profile, spec, str(table.metadata.table_uuid))
+        # The ledger before the metadata: a claim that we know of and that was picked is then seen in main.
+        state, lineage = ledger.read(), Lineage(table.refresh().metadata)
+        if lineage.table_uuid != ledger.table_uuid:
+            continue
+        decisions = decide(spec, state, lineage, now())
+        for claim, snapshot in decisions.confirm:
+            ledger.confirm(claim, snapshot, now())
+            on_step("confirmed")
+        for claim in decisions.abandon:
+            ledger.abandon(claim, now())
+            on_step("abandoned")
+        if decisions.confirm or decisions.abandon:
+            continue
+        if clear_away(profile, spec, table, state, spark):
+            return Recovered(ledger, state, lineage)
+    return Recovered(ledger, state, lineage)
+
+
+def clear_away(
+    profile: Profile, spec: TableSpec, table: Table, state: LedgerState, spark: "SparkSession | None" = None
+) -> bool:
+    """Drop the branches of ended claims, and expire by id what was staged for those given up.
+
+    It is one commit, made only if main is still what we looked at: a stalled runner's pick that comes first is never
+    undone, one that comes later finds no snapshot. The data files are orphans from then on, and go with these.
+
+    Returns:
+        False if others committed in between: look again.
+    """
+    lineage = Lineage(table.metadata)
+    given_up = [claim for claim, end in state.ends.items() if end is not Event.CONFIRMED]
+    left = lineage.leftovers(state.ends, given_up)
+    if table.metadata.format_version > _PYICEBERG_WRITES:
+        for branch in left.branches if spark else ():
+            assert spark is not None
+            spark.sql(f"ALTER TABLE {sql_name(profile, spec)} DROP BRANCH IF EXISTS {quote(branch)}")
+        return True
+    requirements: list[TableRequirement] = [
+        AssertTableUUID(uuid=table.metadata.table_uuid),
+        *(
+            AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": head})
+            for name, head in [(MAIN_BRANCH, lineage.head), *left.branches.items()]
+        ),
+    ]
+    updates: list[TableUpdate] = [RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in left.branches]
+    if left.snapshots:
+        updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": sorted(left.snapshots)}))
+    if not updates:
+        return True
+    try:
+        profile.pyiceberg().commit_table(table, tuple(requirements), tuple(updates))
+    except (CommitFailedException, ValueError):
+        # ValueError: another one has removed a snapshot of the list already.
+        return False
+    return True
+
+
+def protected_since(profile: Profile, spec: TableSpec) -> datetime | None:
+    """The commit time of the oldest main snapshot that an expiry has to keep, with all after it; None: no such.
+
+    Kept is the snapshot with the token of each claim whose runner may still pick it: once that is gone Iceberg accepts
+    a second pick of the token. Where the token is not in main yet, kept is all that its absence is read from.
+    Recovery runs first.
+
+    Raises:
+        ClaimInDoubtError: recovery stopped.
+    """
+    recovered = recover(profile, spec)
+    if recovered is None:
+        return None
+    claims = watched(recovered.state, recovered.lineage, utc_now())
+    moments = [moment for claim in claims if (moment := recovered.lineage.since(claim.n)) is not None]
+    return datetime.fromtimestamp(min(moments) / 1000, UTC) if moments else None
+
+
+def _in_doubt(spec: TableSpec, claim: Claim) -> str:
+    files = "\n  ".join(file.path for file in claim.files)
+    return (
+        f"{spec.name}: it cannot be told whether claim {claim.id} (token {claim.token}) is in the table: snapshots of "
+        f"main since the batch before it are gone. Nothing is appended until that is settled. Look for rows of these "
+        f"files in the table, then record what you found with iceberg_assets.tables.Ledger: confirm() if they are in, "
+        f"withdraw() if not:\n  {files}"
+    )

@@ -1,0 +1,109 @@
+"""The snapshots that are said to go are those that Iceberg removes."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from iceberg_assets.health import Ref, TableHealth, expirable, expire_arguments, pinned_by
+from iceberg_assets.spec.policy import Expire
+from iceberg_assets_tests.health.conftest import DAY, Example
+from iceberg_assets_tests.health.examples import NOW, snapshot, table
+
+AT_ONCE = {"older_than": "0s", "minimum_age": "0s"}
+# A change of the table, and the policy that is tried after it; each starts from what the ones before it left.
+CASES = [
+    ("", AT_ONCE),
+    ("", AT_ONCE | {"retain_last": 3}),
+    ("", AT_ONCE | {"retain_last": 50}),
+    ("", AT_ONCE | {"older_than": "1h"}),
+    ("", AT_ONCE | {"minimum_age": "24h"}),
+    ("REPLACE BRANCH audit AS OF VERSION {audit} WITH SNAPSHOT RETENTION 2 SNAPSHOTS", AT_ONCE),
+    ("REPLACE BRANCH audit AS OF VERSION {audit} WITH SNAPSHOT RETENTION 1 SNAPSHOTS 5 DAYS", AT_ONCE),
+    ("REPLACE TAG kept AS OF VERSION {kept} RETAIN 1 DAYS", AT_ONCE),
+    ("SET TBLPROPERTIES ('history.expire.max-ref-age-ms' = '1')", AT_ONCE),
+    ("SET TBLPROPERTIES ('history.expire.max-snapshot-age-ms' = '1')", {"minimum_age": "0s"}),
+    ("SET TBLPROPERTIES ('history.expire.min-snapshots-to-keep' = '4')", {"minimum_age": "0s"}),
+    ("", {}),
+]
+
+
+@pytest.fixture
+def aged(example: Callable[..., Example]) -> Example:
+    """Six appends, a tag on the second, a branch of two from the third, and a snapshot that no ref leads to."""
+    made = example("")
+    row = f"VALUES (1, TIMESTAMP '{DAY} 00:00:00', 0, 0)"
+    for _ in range(3):
+        made.sql(f"INSERT INTO {{t}} {row}")
+    made.sql(f"ALTER TABLE {{t}} CREATE TAG kept AS OF VERSION {made.health().snapshots[1].id}")
+    for branch, commits in (("audit", 2), ("dropped", 1)):
+        made.sql(f"ALTER TABLE {{t}} CREATE BRANCH {branch}")
+        for _ in range(commits):
+            made.sql(f"INSERT INTO {{t}}.branch_{branch} {row}")
+    made.sql("ALTER TABLE {t} DROP BRANCH dropped")
+    for _ in range(3):
+        made.sql(f"INSERT INTO {{t}} {row}")
+    return made
+
+
+def ids(health: TableHealth) -> set[int]:
+    return {snapshot.id for snapshot in health.snapshots}
+
+
+def test_the_snapshots_that_would_go_are_those_that_iceberg_names(aged: Example) -> None:
+    refs = {ref.name: ref.snapshot_id for ref in aged.health().refs}
+    removed = []
+    for change, settings in CASES:
+        if change:
+            aged.sql(f"ALTER TABLE {{t}} {change.format_map(refs)}")
+        health, policy, now = aged.health(), Expire.model_validate(settings), datetime.now(UTC)
+        older_than, retain_last = expire_arguments(health, policy, now)
+        milliseconds = int(older_than.timestamp() * 1000)
+        named = aged.java().expireSnapshots().expireOlderThan(milliseconds).retainLast(retain_last).apply()
+        foretold = expirable(health, policy, now)
+        assert {one.id for one in foretold} == {one.snapshotId() for one in named}, (change, settings)
+        removed.append(len(foretold))
+    assert len(set(removed)) > 4, "settings that make no difference prove nothing"
+
+
+def test_the_call_removes_them(aged: Example) -> None:
+    before, policy, now = aged.health(), Expire.model_validate(AT_ONCE), datetime.now(UTC)
+    foretold = {one.id for one in expirable(before, policy, now)}
+    older_than, retain_last = expire_arguments(before, policy, now)
+    aged.call("expire_snapshots", older_than=older_than, retain_last=retain_last)
+    after = aged.health()
+    assert ids(before) - ids(after) == foretold
+    assert expirable(after, policy, now) == ()
+
+
+# Without an engine: what is ours alone
+
+HOUR = timedelta(hours=1)
+MAIN = [snapshot(n, (10 - n) * HOUR, parent=n - 1 or None) for n in range(1, 6)]
+
+
+def test_a_snapshot_that_must_stay_keeps_all_after_it() -> None:
+    gone = expirable(table(snapshots=MAIN), Expire.model_validate(AT_ONCE), NOW, keep_from=MAIN[2].committed_at)
+    assert [one.id for one in gone] == [1, 2]
+
+
+def test_nothing_younger_than_the_minimum_age_goes() -> None:
+    """A running rewrite needs the snapshot that it started from."""
+    policy = Expire.model_validate({"older_than": "0s", "minimum_age": "24h"})
+    assert expirable(table(snapshots=MAIN), policy, NOW) == ()
+    assert [one.id for one in expirable(table(snapshots=MAIN), policy, NOW + 17 * HOUR)] == [1, 2]
+
+
+def test_the_tables_own_retention_counts_where_the_policy_is_silent() -> None:
+    properties = {"history.expire.max-snapshot-age-ms": "3600000", "history.expire.min-snapshots-to-keep": "2"}
+    silent = Expire(minimum_age=timedelta(0))
+    assert expire_arguments(table(properties=properties), silent, NOW) == (NOW - HOUR, 2)
+    assert expire_arguments(table(), silent, NOW) == (NOW - timedelta(days=5), 1)
+    spoken = Expire(older_than=2 * HOUR, retain_last=3, minimum_age=timedelta(0))
+    assert expire_arguments(table(properties=properties), spoken, NOW) == (NOW - 2 * HOUR, 3)
+
+
+def test_tags_and_branches_are_named_as_what_pins_but_not_main_and_leases() -> None:
+    refs = [Ref(name, 2, "tag") for name in ("kept", "iceberg_assets_lease_1")]
+    health = table(snapshots=MAIN, refs=[*refs, Ref("audit", 2, "branch"), Ref("main", 5, "branch")])
+    assert pinned_by(health) == {2: ("kept", "audit")}

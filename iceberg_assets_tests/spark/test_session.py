@@ -1,0 +1,61 @@
+"""A machine that Spark cannot run on is told so in one sentence, before anything is made."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.spark.session import require_java
+
+
+def java_that_says(folder: Path, banner: str) -> Path:
+    java = folder / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho '{banner}' >&2\n")
+    java.chmod(0o755)
+    return folder
+
+
+def test_no_java_is_refused(tmp_path, monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigurationError, match=r"Spark needs Java, and there is none in the PATH: install Java 17"):
+        require_java()
+
+
+def test_a_JAVA_HOME_without_java_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ConfigurationError, match=f"none in JAVA_HOME={tmp_path}"):
+        require_java()
+
+
+@pytest.mark.parametrize(("banner", "found"), [('openjdk version "11.0.2"', "11"), ('java version "1.8.0_301"', "8")])
+def test_an_old_java_is_refused_with_its_version(tmp_path, monkeypatch, banner, found):
+    monkeypatch.setenv("JAVA_HOME", str(java_that_says(tmp_path, banner)))
+    with pytest.raises(ConfigurationError, match=f"needs Java 17 or newer, and .* is {found}"):
+        require_java()
+
+
+def test_a_new_java_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(java_that_says(tmp_path, 'openjdk version "21.0.8"')))
+    require_java()
+
+
+@pytest.mark.jvm
+def test_a_missing_jar_without_a_network_is_named_with_the_way_out(tmp_path):
+    """A process of its own: an empty home, and a proxy that nobody listens on."""
+    nowhere = "-Dhttp{0}.proxyHost=127.0.0.1 -Dhttp{0}.proxyPort=9"
+    java = f"-Duser.home={tmp_path} {nowhere.format('')} {nowhere.format('s')}"
+    (tmp_path / "pyproject.toml").touch()
+    code = "import iceberg_assets; iceberg_assets.session('local')"
+    environment = os.environ | {"HOME": str(tmp_path), "JAVA_TOOL_OPTIONS": java}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "needs org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0" in last
+    assert "Give this machine access to Maven Central once" in last

@@ -1,0 +1,199 @@
+"""The command line, on tables that PyIceberg made: health and plan do without a JVM, sql has one."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner, Result
+
+from iceberg_assets.cli import app, declared_tables
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles import Profile, load_profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES = 6
+
+DECLARATION = """\
+type: iceberg_assets.IcebergTable
+attributes:
+  table: {table}
+  dates: {{column: ts, start: "2024-05-01", end: "2024-05-31"}}
+  maintenance: {{quiet_for: 0s}}
+"""
+
+
+@pytest.fixture
+def own_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of one declared table, which has six small files; the working directory is inside it."""
+    (tmp_path / "pyproject.toml").touch()
+    declare(tmp_path, "shop.orders")
+    fill(load_profile("local", tmp_path), "shop.orders")
+    inside = tmp_path / "somewhere" / "inside"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    return tmp_path
+
+
+def declare(project: Path, table: str, *more: str) -> Path:
+    file = project / "defs" / table / "defs.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\n".join([DECLARATION.format(table=table), *more]))
+    return file
+
+
+def fill(profile: Profile, table: str) -> None:
+    profile.prepare()
+    catalog = profile.pyiceberg()
+    catalog.create_namespace_if_not_exists(table.rpartition(".")[0])
+    rows = pa.table({"id": [1, 2], "ts": pa.array([datetime(2024, 5, 30, tzinfo=UTC)] * 2, pa.timestamp("us", "UTC"))})
+    made = catalog.create_table(table, schema=rows.schema)
+    for _ in range(FILES):
+        made.append(rows)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def run_json(*arguments: str) -> Any:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_health_counts_rows_and_files(own_project: Path) -> None:
+    (found,) = run_json("health")
+
+    assert found["table"] == "shop.orders"
+    assert (found["rows"], found["data_files"], found["snapshots"]) == (2 * FILES, FILES, FILES)
+    assert found["dates"]["2024-05-30"]["small_files"] == FILES - 1, "one file would be left"
+    assert isinstance(found["snapshot_id"], str), "JSON readers round numbers of 64 bits"
+
+
+def test_health_for_people_shows_the_dates_and_the_table(own_project: Path) -> None:
+    result = run("health", "shop.orders")
+
+    assert result.exit_code == 0
+    assert "2024-05-30" in result.stdout
+    assert f"{FILES} snapshots" in result.stdout
+
+
+def test_a_declared_table_that_does_not_exist_yet_says_so(own_project: Path) -> None:
+    declare(own_project, "shop.returns")
+
+    assert run_json("health", "shop.returns") == [{"table": "shop.returns", "exists": False}]
+    assert "does not exist yet" in run("health", "shop.returns").stdout
+    (planned,) = run_json("plan", "shop.returns")
+    assert planned["requests"] == []
+
+
+def test_plan_asks_for_the_compaction_of_small_files(own_project: Path) -> None:
+    (planned,) = run_json("plan", "shop.orders")
+
+    (compaction,) = [request for request in planned["requests"] if request["operations"] == ["compacted"]]
+    assert compaction["dates"]
+    assert str(FILES) in compaction["reason"]
+
+
+def test_plan_says_that_it_has_no_history(own_project: Path) -> None:
+    assert run_json("plan")[0]["history"] == "unknown"
+    assert "not known" in run("plan").stdout
+
+
+@pytest.mark.parametrize("command", ["health", "plan"])
+def test_health_and_plan_start_no_jvm(own_project: Path, command: str) -> None:
+    program = (
+        "import sys, psutil\n"
+        "from iceberg_assets.cli import app\n"
+        f"app(['{command}', '--json'], standalone_mode=False)\n"
+        "loaded = [name for name in sys.modules if name.partition('.')[0] == 'pyspark']\n"
+        "children = [child.name() for child in psutil.Process().children(recursive=True)]\n"
+        "assert not loaded and not children, (loaded, children)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["table"] == "shop.orders"
+
+
+def test_an_unknown_table_is_refused_with_the_known_ones(own_project: Path) -> None:
+    result = run("health", "shop.order")
+
+    assert result.exit_code == 2
+    assert result.stderr == "there is no table 'shop.order' in this project; declared are shop.orders\n"
+
+
+def test_an_unknown_profile_is_refused_with_the_known_ones(own_project: Path) -> None:
+    result = run("plan", "--profile", "moon")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no profile 'moon': known are local" in result.stderr
+
+
+def test_a_mistake_in_the_yaml_is_one_message_with_file_and_key(own_project: Path) -> None:
+    file = declare(own_project, "shop.wrong")
+    file.write_text(DECLARATION.format(table="shop.wrong").replace("quiet_for", "quite_for"))
+
+    result = run("health")
+
+    assert result.exit_code == 2
+    assert str(file) in result.stderr
+    assert "maintenance.quite_for" in result.stderr
+    assert "quiet_for" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_that_is_not_yaml_is_named(own_project: Path) -> None:
+    file = declare(own_project, "shop.broken")
+    file.write_text("type: [")
+
+    with pytest.raises(ConfigurationError, match=r"shop\.broken/defs\.yaml is not YAML"):
+        declared_tables(own_project)
+
+
+def test_tables_are_found_in_any_defs_folder_and_any_document(own_project: Path) -> None:
+    declare(own_project / "src" / "app", "a.b", DECLARATION.format(table="c.d"), "type: other.Component\n")
+    declare(own_project / ".venv" / "lib", "not.ours")
+
+    assert [spec.name for spec in declared_tables(own_project)] == ["a.b", "c.d", "shop.orders"]
+
+
+@pytest.fixture
+def table_of_spark(
+    spark: "SparkSession", project: Path, profile: Profile, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """A table in the catalog of the tests' session, with the working directory in its project."""
+    monkeypatch.chdir(project)
+    fill(profile, table := f"{namespace}.t_{uuid4().hex[:6]}")
+    yield table
+    spark.sql(f"DROP TABLE {profile.catalog.name}.{table}")
+
+
+def test_sql_names_tables_without_their_catalog(table_of_spark: str) -> None:
+    rows = run_json("sql", "-c", f"SELECT count(*) AS n, max(ts) AS newest FROM {table_of_spark}")
+
+    assert rows == [{"n": 2 * FILES, "newest": "2024-05-30 00:00:00"}]
+
+
+def test_sql_for_people_is_a_table(table_of_spark: str) -> None:
+    result = run("sql", "-c", f"SELECT id, CAST(NULL AS STRING) AS nothing FROM {table_of_spark} LIMIT 1")
+
+    assert result.exit_code == 0
+    assert "nothing" in result.stdout
+    assert "NULL" in result.stdout
+
+
+def test_sql_that_spark_refuses_is_one_message(table_of_spark: str) -> None:
+    result = run("sql", "-c", "SELECT * FROM nowhere.nothing")
+
+    assert result.exit_code == 2
+    assert "TABLE_OR_VIEW_NOT_FOUND" in result.stderr
+    assert "JVM stacktrace" not in result.stderr
