@@ -8,14 +8,15 @@ from rich.table import Table
 from demo.verify import GIB, Figures
 
 
-def report(figures: Figures, seconds: Sequence[tuple[str, float]]) -> RenderableType:
+def report(figures: Figures, steps: Sequence[tuple[str, float]], in_all: float) -> RenderableType:
     """Before and after, the sensors' runs, the checks, and where the time went.
 
     Args:
         figures: what was measured.
-        seconds: each step of the demo, and how long it took.
+        steps: each step of the demo, and how many seconds it took.
+        in_all: seconds of the whole, with what lies between the steps.
     """
-    return Group(_before_and_after(figures), _runs(figures), _checks(figures), _seconds(figures, seconds))
+    return Group(_before_and_after(figures), _runs(figures), _checks(figures), _seconds(figures, steps, in_all))
 
 
 def _before_and_after(figures: Figures) -> Table:
@@ -43,19 +44,20 @@ def _runs(figures: Figures) -> Table:
 
 
 def _checks(figures: Figures) -> Table:
-    table = Table("check", "first", "last", title="Checks", title_justify="left")
+    table = Table("check", "passed", "failed", "at last", title="Checks", title_justify="left")
     for name, results in sorted(figures.checks.items()):
-        table.add_row(name, *("[green]passed" if result else "[yellow]failed" for result in (results[0], results[-1])))
+        last = "[green]passed[/]" if results[-1] else "[red]failed[/]"
+        table.add_row(name, str(sum(results)), str(len(results) - sum(results)), last)
     return table
 
 
-def _seconds(figures: Figures, steps: Sequence[tuple[str, float]]) -> Table:
+def _seconds(figures: Figures, steps: Sequence[tuple[str, float]], in_all: float) -> Table:
     table = Table("step", "seconds", title="Time and memory", title_justify="left")
     table.columns[1].justify = "right"
     for step, seconds in steps:
         table.add_row(step, f"{seconds:.1f}")
     table.add_section()
-    table.add_row("in all", f"{sum(seconds for _, seconds in steps):.1f}")
+    table.add_row("in all", f"{in_all:.1f}")
     table.add_row("longest gap of two waves", f"{figures.longest_gap:.1f}")
     table.add_row("peak memory (summed PSS)", f"{figures.peak_memory / GIB:.2f} GiB")
     return table

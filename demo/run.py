@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import dagster as dg
+import psutil
 from rich.console import Console
 
 from demo.daemon import check_results, daemon, sensor_runs, wait_until_done
@@ -38,7 +39,7 @@ def main() -> None:
     except IcebergAssetsError as error:
         console.print(f"[red]refused:[/] {error}")
         sys.exit(2)
-    console.print(report(figures, steps.seconds))
+    console.print(report(figures, steps.seconds, time.time() - psutil.Process().create_time()))
     problems = verify(figures)
     for problem in problems:
         console.print(f"[red]not as it must be:[/] {problem}")

@@ -93,9 +93,9 @@ def evaluate(
         health = read_health(table.profile, table.spec, cache=cache)
         history = attempts(context.instance, table)
         decided = plan(table.spec, health, history, in_flight[name], now)
-        if health is not None and Operation.COMPACT in operations:
-            if pointers.get(name) != health.metadata_location and _show(context, tick, table, health, decided):
-                pointers[name] = health.metadata_location
+        changed = health is not None and pointers.get(name) != health.metadata_location
+        if health and changed and Operation.COMPACT in operations and _show(context, tick, table, health, decided):
+            pointers[name] = health.metadata_location
         for request in decided.requests:
             if operations.issuperset(request.operations):
                 tick.requests.append(_run_request(table, health, history, request))
@@ -142,9 +142,9 @@ def _run_request(
     ended = max((a.ended for a in history if a.operation in request.operations), default=None)
     first, last = request.dates[0].isoformat(), request.dates[-1].isoformat()
     what = "+".join(operation.value for operation in request.operations)
-    snapshot = health.snapshot_id if health else None
+    state = [str(health.snapshot_id) if health else "", ended.isoformat() if ended else "first"]
     return dg.RunRequest(
-        run_key=f"{'/'.join(table.key.path)}:{what}:{first}..{last}:{snapshot}:{ended.isoformat() if ended else 'first'}",
+        run_key=":".join(["/".join(table.key.path), what, f"{first}..{last}", *state]),
         job_name=table.job.name,
         asset_selection=[table.key_of(operation) for operation in request.operations],
         tags={ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last},

@@ -12,7 +12,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 import pyarrow as pa
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.table import Table
 
 from iceberg_assets.errors import ConfigurationError, SourceError
@@ -42,7 +42,11 @@ _PROPERTIES = {
     "commit.retry.num-retries": "20",
     "commit.retry.min-wait-ms": "20",
     "commit.retry.max-wait-ms": "1000",
+    # A fold that others' events came into is refused, not done again without them.
+    "write.delete.isolation-level": "serializable",
 }
+# Reading costs some 5 ms a file, and PyIceberg copies all snapshots several times a commit.
+_FOLD_AT = 40
 _MOMENT = pa.timestamp("us", tz="UTC")
 _SCHEMA = pa.schema(
     [
@@ -245,6 +249,23 @@ class Ledger:
     def withdraw(self, claim: Claim, at: datetime) -> None:
         """Its own runner gave it up, and will not pick it."""
         self._append([self._event(Event.WITHDRAWN, claim, at)])
+
+    def fold(self, at: int = _FOLD_AT) -> None:
+        """Rewrite the many small files as one, once there are ``at`` snapshots, and forget these.
+
+        Whoever loses a race leaves it to the next: no event is lost, because Iceberg refuses to delete what it was not
+        shown.
+        """
+        table = self._load()
+        if table is None or len(table.metadata.snapshots) < at:
+            return
+        try:
+            table.overwrite(table.scan().to_arrow())
+            old = {snapshot.snapshot_id for snapshot in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
+            table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
+        except (CommitFailedException, ValidationException, ValueError):
+            # ValueError: another fold has forgotten one of the snapshots already.
+            return
 
     def _claimed(self, claim: Claim, at: datetime) -> list[LedgerRow]:
         return [

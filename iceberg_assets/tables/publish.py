@@ -115,6 +115,7 @@ class Publisher:
             self.on_step("confirmed")
             self._clear(ledger)
             self.on_step("cleared")
+            ledger.fold()
             return Published(files, snapshot)
         raise ClaimInDoubtError(
             f"{self.spec.name}: {_ROUNDS} times in a row another batch was faster, the last time with token "

@@ -33,7 +33,8 @@ OPERATIONS = ["compacted", "manifests_rewritten", "snapshots_expired", "orphans_
 def location(tmp_path: Path) -> Path:
     """Somebody else's Dagster project: a package with a defs folder, and a definitions file of four lines."""
     (tmp_path / "pyproject.toml").write_text(
-        "[tool.dg]\ndirectory_type = 'project'\n[tool.dg.project]\nroot_module = 'theirs'\ncode_location_name = 'theirs'\n"
+        "[tool.dg]\ndirectory_type = 'project'\n"
+        "[tool.dg.project]\nroot_module = 'theirs'\ncode_location_name = 'theirs'\n"
     )
     (tmp_path / "theirs" / "defs").mkdir(parents=True)
     (tmp_path / "theirs" / "__init__.py").touch()
@@ -56,7 +57,7 @@ def load(location: Path, monkeypatch: pytest.MonkeyPatch) -> dg.Definitions:
 
 def refusal(location: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """What loading says, in all the errors that Dagster wraps it in."""
-    with pytest.raises(Exception) as refused:  # noqa: PT011 (which of Dagster's own it is does not matter)
+    with pytest.raises(Exception) as refused:
         load(location, monkeypatch).resolve_asset_graph()
     told, error = "", refused.value
     while error is not None:

@@ -22,6 +22,16 @@ def land_and_append(location: Location, dates, waves: int = 5) -> None:
         location.run(dates[0], dates[-1])
 
 
+def scatter(location: Location, spark, dates, files: int = 5) -> None:
+    """Append one date, and have Spark write so many files a date in one commit: what many appends leave, sooner."""
+    location.land(dates[0], "first")
+    location.run(dates[0], dates[0])
+    times = ", ".join(f"TIMESTAMP '{day} 01:00:00+00:00'" for day in dates)
+    rows = spark.range(0, files, 1, files).selectExpr("id", f"explode(array({times})) AS ts")
+    table = ".".join(["local", *location.table.spec.table])
+    rows.writeTo(table).option("distribution-mode", "none").option("fanout-enabled", "true").append()
+
+
 def launch(location: Location, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
     job = location.definitions.resolve_job_def(request.job_name or "")
     return job.execute_in_process(
@@ -90,25 +100,24 @@ def test_small_files_are_noticed_compacted_and_tidied_up_after(locate):
     assert not location.tick(COMPACTION, after.cursor).run_requests
 
 
-def test_dates_that_are_still_written_are_left_alone_and_say_when(locate):
+def test_dates_that_are_still_written_are_left_alone_and_say_when(locate, spark):
     location = locate(maintenance={"quiet_for": "1h"})
-    land_and_append(location, days(2))
+    scatter(location, spark, days(2))
     tick = location.tick(COMPACTION)
     assert not tick.run_requests
-    assert "5 files" in tick.skip_message
+    assert "2024-01-02: 5 files, 4 would go" in tick.skip_message
+    assert "quiet after 1h" in tick.skip_message
     failed = location.run(days(2)[0], days(2)[0], "compacted", fails=True)
-    assert "force: true" in failed.get_step_failure_events()[0].step_failure_data.error.message or "force: true" in str(
-        failed.get_step_failure_events()[0].step_failure_data
-    )
+    assert "force: true" in str(failed.get_step_failure_events()[0].step_failure_data.error)
     assert not location.materialized("compacted")
     config = {"ops": {"__".join([*location.table.key.path, "compacted"]): {"config": {"force": True}}}}
     location.run(days(2)[0], days(2)[0], "compacted", config=config)
     assert location.shown(days(2)[0], "compacted")["iceberg/data_files"] == 1
 
 
-def test_four_small_files_are_not_asked_for_and_a_date_without_need_turns_green(locate):
+def test_four_small_files_are_not_asked_for_and_a_date_without_need_turns_green(locate, spark):
     location = locate()
-    land_and_append(location, days(1), waves=4)
+    scatter(location, spark, days(1), files=3)
     tick = location.tick(COMPACTION)
     assert not tick.run_requests
     location.run(days(1)[0], days(1)[0], "compacted")
@@ -141,18 +150,15 @@ def test_in_a_range_the_good_dates_are_green_and_the_bad_one_is_named(locate):
 
 def test_what_others_wrote_is_shown_and_asked_for_too(locate, spark):
     location = locate()
-    land_and_append(location, days(1), waves=1)
-    table = ".".join(["local", *location.table.spec.table])
-    for _ in range(4):
-        spark.sql(f"INSERT INTO {table} VALUES (9, TIMESTAMP '2024-01-01 01:00:00+00:00')")
+    scatter(location, spark, days(1), files=4)
     tick = location.tick(COMPACTION)
     assert len(tick.run_requests or []) == 1
     assert location.shown(days(1)[0])["iceberg/data_files"] == 5
 
 
-def test_a_run_in_flight_is_not_asked_for_again(locate):
+def test_a_run_in_flight_is_not_asked_for_again(locate, spark):
     location = locate()
-    land_and_append(location, days(2))
+    scatter(location, spark, days(2))
     (request,) = location.tick(COMPACTION).run_requests or []
     location.instance.create_run_for_job(
         location.definitions.resolve_job_def(location.table.job.name),
@@ -184,7 +190,7 @@ def test_strays_go_and_what_is_young_or_alive_stays(locate, profile):
 
 def test_where_garbage_collection_is_off_nothing_is_deleted_and_that_is_said(locate, spark):
     location = locate(properties={"gc.enabled": False})
-    land_and_append(location, days(1), waves=2)
+    land_and_append(location, days(1), waves=1)
     location.run(days(1)[0], days(1)[0], "snapshots_expired", "orphans_removed")
     for operation in ("snapshots_expired", "orphans_removed"):
         shown = location.shown(days(1)[0], operation)

@@ -1,11 +1,13 @@
 """A tick reads metadata and nothing else: neither pyspark nor Java come into the code server."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
 from iceberg_assets_tests.orchestration.conftest import days
+from iceberg_assets_tests.orchestration.test_main_job import scatter
 
 TICK = """
 import json, sys
@@ -29,12 +31,8 @@ print(json.dumps({"asked": asked, "loaded": loaded, "children": children}))
 
 
 def test_neither_pyspark_nor_java_come_with_a_tick(locate, spark, project):
-    import json
-
     location = locate()
-    for wave in range(5):
-        location.land(days(1)[0], f"wave{wave}")
-        location.run(days(1)[0], days(1)[0])
+    scatter(location, spark, days(1))
     ended = subprocess.run(
         [sys.executable, "-c", TICK, str(project), location.table.spec.model_dump_json()],
         capture_output=True,

@@ -68,7 +68,7 @@ def test_an_unknown_profile_is_refused_with_those_that_are_known(root):
 def test_a_wrong_profile_is_refused_with_the_files_name(root, text, words):
     (root / "profiles").mkdir()
     (root / "profiles" / "bad.yaml").write_text(text)
-    with pytest.raises(ConfigurationError, match="bad.yaml") as refused:
+    with pytest.raises(ConfigurationError, match=r"bad\.yaml") as refused:
         load_profile("bad", root=root)
     assert words in str(refused.value)
 

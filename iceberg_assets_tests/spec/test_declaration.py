@@ -22,7 +22,8 @@ partition_by: [{col: time_hour, type: date, func: day}, {col: carrier, type: buc
 properties: {write.target-file-size-bytes: 128MB, history.expire.max-snapshot-age-ms: 5d, write.wap.enabled: false}
 maintenance:
   quiet_for: 15m
-  compact:   {strategy: binpack, options: {min-input-files: 5, target-file-size-bytes: 1MB}, after_append: false, verify: rows}
+  compact:
+    {strategy: binpack, options: {min-input-files: 5, target-file-size-bytes: 1MB}, after_append: false, verify: rows}
   manifests: {min_count: 20}
   expire:    {older_than: 5d, retain_last: 1, minimum_age: 24h}
   orphans:   {older_than: 3d, every: 7d}

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pytest
@@ -15,6 +15,8 @@ from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, make_feed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NO_SPARK = cast("SparkSession", None)
+
 
 def test_once_then_nothing_then_more_files_of_the_date(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", range(3))
@@ -24,7 +26,7 @@ def test_once_then_nothing_then_more_files_of_the_date(spark: "SparkSession", fe
     assert outcome.snapshot_id == feed.table.metadata.current_snapshot_id
     assert feed.ids() == [0, 1, 2, 3, 4]
     before = feed.table.metadata_location
-    again = append(spark, feed.profile, feed.spec, [D1])[D1]
+    again = append(NO_SPARK, feed.profile, feed.spec, [D1])[D1]
     assert (again.status, again.rows, again.snapshot_id) == (Status.NOTHING_TO_DO, 0, None)
     assert feed.table.metadata_location == before, "no commit at all"
     feed.land(D1, "c", range(5, 9))

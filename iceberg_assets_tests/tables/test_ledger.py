@@ -1,6 +1,7 @@
 """What a ledger's events add up to, and the table that they are kept in."""
 
 import random
+import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -120,6 +121,37 @@ def test_metadata_files_of_a_ledger_do_not_pile_up(feed: Feed) -> None:
     folder = Path(table.location().removeprefix("file://"))
     assert len(list((folder / "metadata").glob("*.metadata.json"))) <= 11
     assert len(ledger.read().ends) == 15
+
+
+def test_folding_keeps_every_event_and_one_file(feed: Feed) -> None:
+    ledger = Ledger(feed.profile, feed.spec, UUID)
+    for number in range(4):
+        ledger.confirm(ledger.claim(number, [raw(str(number))], NOON), number, NOON)
+    before = ledger.read()
+    ledger.fold(at=9)
+    assert len(feed.profile.pyiceberg().load_table(ledger.name).metadata.snapshots) == 8, "not yet"
+    ledger.fold(at=8)
+    table = feed.profile.pyiceberg().load_table(ledger.name)
+    assert ledger.read() == before
+    assert len(table.metadata.snapshots) == 1
+    assert len(list(table.scan().plan_files())) == 1
+
+
+def test_folding_loses_no_event_that_comes_in_between(feed: Feed) -> None:
+    ledger, writing = Ledger(feed.profile, feed.spec, UUID), threading.Event()
+    ledger.claim(0, [raw("first")], NOON)
+    writing.set()
+
+    def fold() -> None:
+        while writing.is_set():
+            ledger.fold(at=2)
+
+    folding = threading.Thread(target=fold)
+    folding.start()
+    claims = [ledger.claim(0, [raw(str(number))], NOON) for number in range(25)]
+    writing.clear()
+    folding.join()
+    assert {claim.id for claim in claims} < {claim.id for claim in ledger.read().open}
 
 
 def test_a_ledger_of_a_newer_release_is_refused(feed: Feed) -> None:

@@ -76,6 +76,21 @@ def test_killed_after_any_step_and_run_again(spark: "SparkSession", feed: Feed, 
     assert state.batches == feed.main_snapshots() == (1 if first else 2)
 
 
+def test_killed_in_the_middle_of_recovery(spark: "SparkSession", feed: Feed) -> None:
+    feed.land(D1, "a", [1])
+    killed(spark, feed, "picked")
+    with pytest.raises(Killed):
+        recover(feed.profile, feed.spec, on_step=kill_at("confirmed"))
+    feed.land(D1, "b", [2])
+    killed(spark, feed, "staged")
+    with pytest.raises(Killed):
+        recover(feed.profile, feed.spec, now=later(), on_step=kill_at("abandoned"))
+    assert len(feed.branches()) == 2, "neither came to clearing away"
+    append(spark, feed.profile, feed.spec, [D1])
+    assert feed.ids() == [1, 2]
+    assert not feed.branches()
+
+
 def test_a_live_claim_of_another_runner_is_left_alone(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1])
     killed(spark, feed, "staged")
