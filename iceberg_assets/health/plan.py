@@ -85,43 +85,52 @@ def plan(
         reason = f"{spec.name} does not exist yet" if health is None else f"{spec.name} has no snapshot yet"
         return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
     look = _Look(spec, health, tuple(history), frozenset(running), now)
-    verdicts = [look.compaction(health.dates[day]) for day in sorted(health.dates)]
+    verdicts = [verdict for day in sorted(health.dates) if (verdict := look.compaction(health.dates[day]))]
+    chains = list(_chains(verdicts))
     compaction = Plan(
-        requests=tuple(_joined([verdict for verdict in verdicts if isinstance(verdict, _Due)])),
-        waiting=tuple(verdict for verdict in verdicts if isinstance(verdict, Waiting)) or look.nothing_due(verdicts),
+        requests=tuple(_asked(chain) for chain in chains if chain[0].obstacle is None),
+        waiting=tuple(_held(chain) for chain in chains if chain[0].obstacle) or look.nothing_due(chains),
     )
     rest = look.rest(compaction)
     return Plan(compaction.requests + rest.requests, compaction.waiting + rest.waiting)
 
 
 @dataclass(frozen=True)
-class _Due:
-    """A date whose compaction is asked for."""
+class _Verdict:
+    """A date in which the rule finds work; without an obstacle it is asked for."""
 
     date: DateHealth
-    unit: Unit
+    obstacle: str | None
 
 
-def _joined(due: Sequence[_Due]) -> Iterator[Request]:
-    """One request a run of neighbouring dates."""
-    chain: list[DateHealth] = []
-    for one in due:
-        if chain and (one.date.day - chain[-1].day != timedelta(days=1) or len(chain) == MOST_DATES):
-            yield _compaction_request(chain)
+def _chains(verdicts: Iterable[_Verdict]) -> Iterator[Sequence[_Verdict]]:
+    """Neighbouring dates of which the same is to be said; each of them is one request, or one reason."""
+    chain: list[_Verdict] = []
+    for one in verdicts:
+        follows = chain and one.date.day - chain[-1].date.day == timedelta(days=1)
+        if chain and not (follows and one.obstacle == chain[-1].obstacle and len(chain) < MOST_DATES):
+            yield chain
             chain = []
-        chain.append(one.date)
+        chain.append(one)
     if chain:
-        yield _compaction_request(chain)
+        yield chain
 
 
-def _compaction_request(chain: Sequence[DateHealth]) -> Request:
-    days = tuple(one.day for one in chain)
-    files, going = sum(one.data_files for one in chain), sum(one.small_files for one in chain)
-    why = chain[0].groups[0].reason
-    several = " (the first of several groups)" if len(chain) > 1 or len(chain[0].groups) > 1 else ""
-    return Request(
-        (Operation.COMPACT,), days, f"{_days(days)}: {_count(files, 'file')}, {going} would go: {why}{several}"
-    )
+def _asked(chain: Sequence[_Verdict]) -> Request:
+    groups = [group for one in chain for group in one.date.groups]
+    several = f" (the first of {len(groups)} groups)" if len(groups) > 1 else ""
+    days = tuple(one.date.day for one in chain)
+    return Request((Operation.COMPACT,), days, f"{_numbers(chain)}: {groups[0].reason}{several}")
+
+
+def _held(chain: Sequence[_Verdict]) -> Waiting:
+    days = tuple(one.date.day for one in chain)
+    return Waiting((Operation.COMPACT,), days, f"{_numbers(chain)}, {chain[0].obstacle}")
+
+
+def _numbers(chain: Sequence[_Verdict]) -> str:
+    files, going = sum(one.date.data_files for one in chain), sum(one.date.small_files for one in chain)
+    return f"{_days([one.date.day for one in chain])}: {_count(files, 'file')}, {going} would go"
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ class _Look:
 
     # Compaction
 
-    def compaction(self, found: DateHealth) -> _Due | Waiting | None:
+    def compaction(self, found: DateHealth) -> _Verdict | None:
         """Whether a date is asked for; None: the rule finds nothing to do."""
         if not found.groups:
             return None
@@ -148,14 +157,11 @@ class _Look:
             or self._gained_nothing(found, unit)
             or self._failed_lately(self._attempts(Operation.COMPACT, unit))
         )
-        if obstacle is None:
-            return _Due(found, unit)
-        numbers = f"{_count(found.data_files, 'file')}, {found.small_files} would go"
-        return Waiting((Operation.COMPACT,), (found.day,), f"{found.day}: {numbers}, {obstacle}")
+        return _Verdict(found, obstacle)
 
-    def nothing_due(self, verdicts: Sequence[object]) -> tuple[Waiting, ...]:
+    def nothing_due(self, chains: Sequence[object]) -> tuple[Waiting, ...]:
         """The numbers behind a table in which the rule finds nothing on any date."""
-        if any(verdicts):
+        if chains:
             return ()
         held = f"{_count(self.health.data_files, 'file')} on {_count(len(self.health.dates), 'date')}"
         reason = f"no group of files is due: {held}, {self.health.small_files_waiting} small ones below the rule"

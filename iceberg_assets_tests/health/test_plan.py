@@ -308,3 +308,16 @@ def test_a_failed_run_of_the_rest_is_tried_again_later() -> None:
     found = rest(health, [failed])
     assert not found.requests
     assert any("failed 1 time in a row" in one.reason for one in found.waiting)
+
+
+def test_neighbouring_dates_that_wait_for_the_same_are_one_reason():
+    health = table(day_of(*((day, 5) for day in days(3, 4)), (date(2024, 1, 9), 5)))
+    running = [(COMPACT, day) for day in days(3, 7)]
+    waiting = compaction(health, running=running).waiting
+    assert [one.dates for one in waiting] == [tuple(days(3, 4)), (date(2024, 1, 9),)]
+    assert waiting[0].reason.startswith("2024-01-03 to 2024-01-06: 20 files, 16 would go, a compaction")
+
+
+def test_a_table_in_which_nothing_is_due_says_so_in_numbers():
+    (said,) = compaction(table(day_of((DAY, 4)))).waiting
+    assert said.reason == "no group of files is due: 4 files on 1 date, 4 small ones below the rule"
