@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import Field, ValidationError, model_validator
 from pyiceberg.catalog import Catalog, load_catalog
+from sqlalchemy.exc import OperationalError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spec.model import SpecModel, explain
@@ -124,6 +125,13 @@ def _require_writable(folder: Path, setting: str) -> None:
 
 @cache
 def _pyiceberg(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
+    # Processes that begin with a new catalog at once trip over each other's CREATE TABLE, once for each of its two.
+    for _ in range(2):
+        try:
+            return load_catalog(name, **dict(properties))
+        except OperationalError as error:
+            if "already exists" not in str(error):
+                raise
     return load_catalog(name, **dict(properties))
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -71,12 +71,19 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, sampl
     schema = _schema(spark, spec, sample)
     _check_declaration(spec, {field.name: field.dataType.typeName() for field in schema.fields})
     for namespace in ((STATE_NAMESPACE,), spec.table[:-1]):
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}")
+        statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"
+        _unless_there(spark, statement, profile.pyiceberg().namespace_exists, namespace)
+    return _unless_there(spark, _statement(profile, spec, schema), profile.pyiceberg().table_exists, spec.table)
+
+
+def _unless_there(
+    spark: "SparkSession", statement: str, there: Callable[[tuple[str, ...]], bool], name: tuple[str, ...]
+) -> bool:
+    """Make something that others may be making at the same moment; False if they were faster."""
     try:
-        spark.sql(_statement(profile, spec, schema))
+        spark.sql(statement)
     except Exception:
-        # Somebody else may have been faster; it is this table then.
-        if load_target(profile, spec) is None:
+        if not there(name):
             raise
         return False
     return True

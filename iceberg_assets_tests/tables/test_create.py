@@ -1,5 +1,7 @@
 """Creating the declared table."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,6 +137,22 @@ def test_the_widest_type_of_the_sample_becomes_the_column(spark: "SparkSession",
     wide = feed.land(D1, "b", [2], n=pa.array([2**40], pa.int64()))
     ensure_table(spark, feed.profile, feed.spec, [str(narrow), str(wide)])
     assert str(feed.table.schema().find_type("n")) == "long"
+
+
+def test_made_by_several_at_once(spark: "SparkSession", profile: Profile, tmp_path: Path, namespace: str) -> None:
+    for attempt in range(3):
+        feed = make_feed(profile, tmp_path / str(attempt), f"{namespace}_{attempt}.t")
+        path = feed.land(D1, "a", [1])
+        barrier = threading.Barrier(4)
+
+        def make(feed: Feed, path: Path, barrier: threading.Barrier) -> bool:
+            session = spark.newSession()
+            barrier.wait()
+            return ensure_table(session, feed.profile, feed.spec, [str(path)])
+
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda _: make(feed, path, barrier), range(4)))  # noqa: B023 - ends in this round
+        assert sum(made) == 1
 
 
 def test_a_sample_that_disagrees_about_a_type_is_refused(spark: "SparkSession", feed: Feed) -> None:
