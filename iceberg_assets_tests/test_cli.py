@@ -182,14 +182,18 @@ def test_sql_names_tables_without_their_catalog(table_of_spark: str) -> None:
     assert run_json("sql", "-c", f"SELECT count(*) AS n FROM {table_of_spark}") == [{"n": 2 * FILES}]
 
 
-def test_sql_gives_points_in_time_with_their_zone(
-    table_of_spark: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """PySpark hands them over in the machine's zone and without it."""
-    monkeypatch.setenv("TZ", "America/New_York")
+@pytest.fixture
+def machine_in_new_york() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TZ", "America/New_York")
+        time.tzset()
+        yield
     time.tzset()
-    request.addfinalizer(time.tzset)  # after monkeypatch has put TZ back
 
+
+@pytest.mark.usefixtures("machine_in_new_york")
+def test_sql_gives_points_in_time_with_their_zone(table_of_spark: str) -> None:
+    """PySpark hands them over in the machine's zone and without it."""
     rows = run_json("sql", "-c", f"SELECT max(ts) AS newest, CAST(NULL AS TIMESTAMP) AS nothing FROM {table_of_spark}")
 
     assert rows == [{"newest": "2024-05-30 00:00:00+00:00", "nothing": None}]

@@ -12,7 +12,7 @@ from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PART
 
 from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan, read_health
 from iceberg_assets.orchestration.checks import evaluations
-from iceberg_assets.orchestration.event_log import attempts, running, shown_digests
+from iceberg_assets.orchestration.event_log import Running, attempts, running, shown_digests
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Attempt, Operation
@@ -79,7 +79,7 @@ def evaluate(
     """
     cursor = json.loads(context.cursor or "{}")
     pointers: dict[str, str] = cursor.get("pointers", {})
-    started, now, tick = time.monotonic(), datetime.now(UTC), Tick()
+    started, tick = time.monotonic(), Tick()
     in_flight = running(context, tables)
     cache = ManifestCache(_cache_path(context.instance))
     ordered = _beginning_with(tables, cursor.get("next"))
@@ -90,25 +90,46 @@ def evaluate(
             unreached = name
             tick.reasons.append(f"{name} and what follows: next tick, this one has used its {_TICK_SECONDS} s")
             break
-        health = read_health(table.profile, table.spec, cache=cache)
-        history = attempts(context.instance, table)
-        decided = plan(table.spec, health, history, in_flight[name], now)
-        changed = health is not None and pointers.get(name) != health.metadata_location
-        if health and changed and Operation.COMPACT in operations and _show(context, tick, table, health, decided):
-            pointers[name] = health.metadata_location
-        for request in decided.requests:
-            if operations.issuperset(request.operations):
-                tick.requests.append(_run_request(table, health, history, request))
-                tick.reasons.append(f"{name} {request}")
-        tick.reasons += [
-            f"{name} {waiting}" for waiting in decided.waiting if operations.intersection(waiting.operations)
-        ]
+        try:
+            pointers[name] = _look(context, tick, table, operations, in_flight[name], cache, pointers.get(name, ""))
+        except Exception as error:
+            # Whatever is wrong with one table, the others are looked at.
+            context.log.exception(f"{name} could not be looked at")
+            tick.reasons.append(f"{name} could not be looked at: {type(error).__name__}: {error}")
     return dg.SensorResult(
         run_requests=tick.requests,
         skip_reason=None if tick.requests else dg.SkipReason("\n".join(tick.reasons) or "no table is declared"),
         cursor=json.dumps({"pointers": pointers, "next": unreached}),
         asset_events=tick.events,
     )
+
+
+def _look(
+    context: dg.SensorEvaluationContext,
+    tick: Tick,
+    table: TableAsset,
+    operations: frozenset[Operation],
+    in_flight: set[Running],
+    cache: ManifestCache,
+    pointer: str,
+) -> str:
+    """Look at one table, and gather what follows from it.
+
+    Returns:
+        The metadata pointer whose dates have all been shown.
+    """
+    name, now = table.spec.name, datetime.now(UTC)
+    health = read_health(table.profile, table.spec, cache=cache)
+    history = attempts(context.instance, table)
+    decided = plan(table.spec, health, history, in_flight, now)
+    for request in decided.requests:
+        if operations.issuperset(request.operations):
+            tick.requests.append(_run_request(table, health, history, request))
+            tick.reasons.append(f"{name} {request}")
+    tick.reasons += [f"{name} {waiting}" for waiting in decided.waiting if operations.intersection(waiting.operations)]
+    if health is None or pointer == health.metadata_location or Operation.COMPACT not in operations:
+        return pointer
+    return health.metadata_location if _show(context, tick, table, health, decided) else pointer
 
 
 def _show(

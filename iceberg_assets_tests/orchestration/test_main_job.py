@@ -7,7 +7,9 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.execution.backfill import PartitionBackfill
 
+from iceberg_assets.spec import Operation
 from iceberg_assets_tests.orchestration.conftest import Location, days
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -156,11 +158,11 @@ def test_what_others_wrote_is_shown_and_asked_for_too(locate, spark):
     assert location.shown(days(1)[0])["iceberg/data_files"] == 5
 
 
-def test_a_run_in_flight_is_not_asked_for_again(locate, spark):
+def test_runs_and_backfills_in_flight_are_not_asked_for_again(locate, spark):
     location = locate()
     scatter(location, spark, days(2))
     (request,) = location.tick(COMPACTION).run_requests or []
-    location.instance.create_run_for_job(
+    run = location.instance.create_run_for_job(
         location.definitions.resolve_job_def(location.table.job.name),
         asset_selection=frozenset(request.asset_selection or []),
         tags=dict(request.tags),
@@ -168,7 +170,45 @@ def test_a_run_in_flight_is_not_asked_for_again(locate, spark):
     )
     tick = location.tick(COMPACTION)
     assert not tick.run_requests
+    assert "a compaction of it is running or queued" in tick.skip_message
     assert not location.tick(UPKEEP).run_requests
+    location.instance.delete_run(run.run_id)
+    assert location.tick(COMPACTION).run_requests
+
+    # A backfill has no run of its own for its first seconds.
+    graph = location.definitions.resolve_asset_graph()
+    location.instance.add_backfill(
+        PartitionBackfill.from_asset_partitions(
+            backfill_id="b",
+            asset_graph=graph,
+            partition_names=[day.isoformat() for day in days(2)],
+            asset_selection=[location.table.key_of(Operation.COMPACT)],
+            backfill_timestamp=time.time(),
+            tags={},
+            dynamic_partitions_store=location.instance,
+            all_partitions=False,
+            title=None,
+            description=None,
+            run_config=None,
+        )
+    )
+    assert not location.tick(COMPACTION).run_requests
+
+
+def test_a_failed_run_is_asked_for_again_but_not_at_once(locate, spark):
+    location = locate()
+    scatter(location, spark, days(1))
+    (request,) = location.tick(COMPACTION).run_requests or []
+    table = ".".join(["local", *location.table.spec.table])
+    # A target that no rewrite can have: the run fails.
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.target-file-size-bytes'='-1')")
+    failed = launch(location, request)
+    assert not failed.success
+    assert "could not be looked at" in location.tick(COMPACTION).skip_message, "one table's fault is no other's"
+    spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('write.target-file-size-bytes')")
+    tick = location.tick(COMPACTION)
+    assert not tick.run_requests
+    assert "failed 1 time in a row, tried again in" in tick.skip_message
 
 
 def test_strays_go_and_what_is_young_or_alive_stays(locate, profile):
