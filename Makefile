@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types imports feed dev lock clean
+.PHONY: help setup demo test test-faults check lint types imports feed dev lock clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -13,7 +13,7 @@ READY := $(VENV)/.ready
 DEV_HOME := $(CURDIR)/.dagster_home
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(READY) ## real flights become a healthy Iceberg table, by sensors, in about four minutes
 	$(BIN)/python -m demo.run
@@ -24,6 +24,11 @@ test: lint types imports ## everything that CI runs: lint, types, import rules, 
 
 check: lint types imports ## the quick part of it, without a JVM: under two minutes
 	$(BIN)/python -m pytest -m "not jvm"
+
+SEEDS ?= 0:50
+RESULTS ?= docs/exactly-once-results.json
+test-faults: $(READY) ## processes killed and run at once, SEEDS=a:b; see docs/exactly-once.md
+	$(BIN)/python -m iceberg_assets_tests.faults.rounds $(SEEDS) --results $(RESULTS)
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -77,6 +77,14 @@ class Lineage:
             return True
         return _is_first(self.ancestors[-1])
 
+    def complete_since_staging(self, claim: Claim) -> bool:
+        """Whether main still holds every snapshot since the one that the claim's rows were staged upon.
+
+        A pick comes after the staging. Expiry by Spark leaves the oldest snapshot the id of its parent.
+        """
+        bases = {self._snapshots[id_].parent_snapshot_id for id_ in self.staged.get(claim.id, ())} - {None}
+        return any({one.snapshot_id, one.parent_snapshot_id} & bases for one in self.ancestors)
+
     def since(self, n: int) -> int | None:
         """The earliest commit time, in epoch milliseconds, among the n-th token's snapshot and all after it.
 
