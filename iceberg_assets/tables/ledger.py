@@ -4,21 +4,18 @@ A table of append-only events, one ledger for each table, written through PyIceb
 entry. What it says is folded into a :class:`LedgerState` by a pure function.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
-import pyarrow as pa
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
-from pyiceberg.table import Table
-
-from iceberg_assets.errors import ConfigurationError, SourceError
+from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import STATE_NAMESPACE, Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import slug
+from iceberg_assets.tables.ledger_table import create_ledger, fold, of_days, open_ledger, to_arrow
 from iceberg_assets.tables.source import RawFile
 
 CLAIM_DEADLINE = timedelta(hours=1)
@@ -30,58 +27,44 @@ CLAIM_PROPERTY = "iceberg-assets.claim"
 BRANCH_PREFIX = "iceberg_assets_stage_"
 """A claim's own branch is named this and its id."""
 
-_VERSION_PROPERTY = "iceberg-assets.ledger-version"
-_VERSION = 1
-_PROPERTIES = {
-    "format-version": "2",
-    _VERSION_PROPERTY: str(_VERSION),
-    # A commit each few seconds must neither pile up metadata.json files nor fail because another one was faster.
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "10",
-    "commit.manifest-merge.enabled": "true",
-    "commit.retry.num-retries": "20",
-    "commit.retry.min-wait-ms": "20",
-    "commit.retry.max-wait-ms": "1000",
-    # A fold that others' events came into is refused, not done again without them.
-    "write.delete.isolation-level": "serializable",
-}
 # Reading costs some 5 ms a file, and PyIceberg copies all snapshots several times a commit.
 _FOLD_AT = 40
-_MOMENT = pa.timestamp("us", tz="UTC")
-_SCHEMA = pa.schema(
-    [
-        pa.field("event", pa.string(), nullable=False),
-        pa.field("claim", pa.string(), nullable=False),
-        pa.field("table_uuid", pa.string(), nullable=False),
-        pa.field("at", _MOMENT, nullable=False),
-        pa.field("n", pa.int64()),
-        pa.field("deadline", _MOMENT),
-        pa.field("day", pa.date32()),
-        pa.field("path", pa.string()),
-        pa.field("size", pa.int64()),
-        pa.field("version", pa.string()),
-        pa.field("snapshot_id", pa.int64()),
-    ]
-)
 
 
 class Event(StrEnum):
-    """What can happen to a claim. Confirmed outweighs the other two ends, whatever came first."""
+    """What can happen to a claim. Of several ends the surest counts, whatever came first.
+
+    ``adopted``: its rows were in the table before the ledger knew of them, so that they took no token. ``forgotten`` is
+    no end of a claim: one of its files is not in the table any more.
+    """
 
     CLAIMED = "claimed"
     CONFIRMED = "confirmed"
+    ADOPTED = "adopted"
+    FORGOTTEN = "forgotten"
     ABANDONED = "abandoned"
     WITHDRAWN = "withdrawn"
 
 
+# A claim taken for dead may be alive and get in; its own runner knows that it will not; main knows that it did.
+_WEIGHT = {Event.ABANDONED: 1, Event.WITHDRAWN: 2, Event.CONFIRMED: 3, Event.ADOPTED: 3}
+
+
 @dataclass(frozen=True)
 class LedgerRow:
-    """One row of the ledger: ``claimed`` has a row for each file, every other event one row.
+    """One row of the ledger.
+
+    ``claimed`` and ``adopted`` begin with a row without a file, and one for each file follows; ``forgotten`` has a row
+    for each file, every other event one row.
 
     Attributes:
         table_uuid: the table that was meant: one dropped and made again starts anew.
         n: the token's number.
-        snapshot_id: of ``confirmed``: the snapshot of main with the rows; None where there were none.
+        snapshot_id: of ``confirmed``: the snapshot of main with the rows; None where there were none. Of ``adopted``:
+            main's newest one at that time.
+        rows: of a claimed file: how many it has.
+        dates: of a claimed file: the dates that its rows fall on, in ISO format, parted by spaces.
+        replaces: of ``claimed``: the rows of its files' dates that came earlier go.
     """
 
     event: Event
@@ -95,6 +78,20 @@ class LedgerRow:
     size: int | None = None
     version: str | None = None
     snapshot_id: int | None = None
+    rows: int | None = None
+    dates: str | None = None
+    replaces: bool | None = None
+
+
+_COLUMNS = tuple(column.name for column in fields(LedgerRow))
+
+
+@dataclass(frozen=True)
+class Content:
+    """How many rows a raw file brought, and which dates these fall on."""
+
+    rows: int
+    dates: frozenset[date]
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,9 @@ class Claim:
 
     Attributes:
         n: how many batches were confirmed when it was made.
+        files: of the dates that were read.
         deadline: from then on anybody may abandon it.
+        replaces: once it is in, what earlier claims brought for its files' dates is not in any more.
     """
 
     id: str
@@ -111,11 +110,17 @@ class Claim:
     n: int
     files: tuple[RawFile, ...]
     deadline: datetime
+    replaces: bool = False
 
     @property
     def token(self) -> str:
         """Iceberg takes one snapshot with this ``wap.id`` into main, and refuses any second one."""
         return token(self.table_uuid, self.n)
+
+    @property
+    def days(self) -> frozenset[date]:
+        """The dates that its files landed under."""
+        return frozenset(file.day for file in self.files)
 
     @property
     def branch(self) -> str:
@@ -129,11 +134,38 @@ def token(table_uuid: str, n: int) -> str:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A file whose rows came into the table, and how.
+
+    Attributes:
+        end: ``confirmed`` or ``adopted``.
+        at: when that was written.
+        snapshot_id: see :class:`LedgerRow`.
+        content: None where nobody has counted.
+    """
+
+    file: RawFile
+    claim: Claim
+    end: Event
+    at: datetime
+    snapshot_id: int | None
+    content: Content | None
+
+    def came_before(self, claim: Claim) -> bool:
+        """Whether the rows were in main when the claim was staged. Only batches with a snapshot have a number."""
+        if self.end is Event.CONFIRMED and self.snapshot_id is not None:
+            return self.claim.n < claim.n
+        return self.at < claim.deadline - CLAIM_DEADLINE
+
+
+@dataclass(frozen=True)
 class LedgerState:
     """What the ledger says about one table.
 
     Attributes:
-        confirmed: the files whose rows are in the table, by path.
+        entries: the files whose rows are in the table, of the dates that were read.
+        superseded: those whose rows were, until a later claim replaced their date.
+        confirmed: the files of the entries, by path.
         batches: confirmed claims with a snapshot, the ``n`` of the next claim.
         open: claims that have no end yet.
         abandoned: claims that ended so, and when.
@@ -141,6 +173,8 @@ class LedgerState:
         snapshots: of confirmed claims, by id.
     """
 
+    entries: tuple[Entry, ...] = ()
+    superseded: tuple[Entry, ...] = ()
     confirmed: Mapping[str, RawFile] = field(default_factory=dict)
     batches: int = 0
     open: tuple[Claim, ...] = ()
@@ -155,11 +189,15 @@ class LedgerState:
         claims = _claims(rows)
         ends: dict[str, LedgerRow] = {}
         for row in rows:
-            if row.event is not Event.CLAIMED and (row.event is Event.CONFIRMED or row.claim not in ends):
+            known = ends.get(row.claim)
+            if row.event in _WEIGHT and (known is None or _WEIGHT[row.event] > _WEIGHT[known.event]):
                 ends[row.claim] = row
+        entries, superseded = _entries(rows, claims, ends)
         confirmed = [claims[id_] for id_, end in ends.items() if end.event is Event.CONFIRMED]
         return cls(
-            confirmed={file.path: file for claim in confirmed for file in claim.files},
+            entries=entries,
+            superseded=superseded,
+            confirmed={entry.file.path: entry.file for entry in entries},
             batches=sum(ends[claim.id].snapshot_id is not None for claim in confirmed),
             open=tuple(claim for claim in claims.values() if claim.id not in ends),
             abandoned=tuple((claims[id_], end.at) for id_, end in ends.items() if end.event is Event.ABANDONED),
@@ -179,7 +217,8 @@ class LedgerState:
                 raise SourceError(
                     f"{file.path} was replaced after its rows were appended (then {known.size} bytes, version "
                     f"{known.version}; now {file.size} bytes, version {file.version}): appending it would double rows. "
-                    "Put the old file back, and land the new rows under a new name"
+                    "Put the old file back and land the new rows under a new name, or replace the date: "
+                    f"iceberg-assets append TABLE --date {file.day} --replace"
                 )
         return tuple(file for file in files if file.path not in self.confirmed)
 
@@ -189,18 +228,52 @@ def _claims(rows: Sequence[LedgerRow]) -> dict[str, Claim]:
     first: dict[str, LedgerRow] = {}
     for row in rows:
         if row.event is Event.CLAIMED:
-            assert row.path is not None
-            assert row.size is not None
-            assert row.version is not None
-            assert row.day is not None
-            files.setdefault(row.claim, []).append(RawFile(row.path, row.size, row.version, row.day))
             first.setdefault(row.claim, row)
+            of_claim = files.setdefault(row.claim, [])
+            if row.path is not None:
+                assert row.size is not None
+                assert row.version is not None
+                assert row.day is not None
+                of_claim.append(RawFile(row.path, row.size, row.version, row.day))
     claims = {}
     for id_, row in first.items():
         assert row.n is not None
         assert row.deadline is not None
-        claims[id_] = Claim(id_, row.table_uuid, row.n, tuple(files[id_]), row.deadline)
+        claims[id_] = Claim(id_, row.table_uuid, row.n, tuple(files[id_]), row.deadline, bool(row.replaces))
     return claims
+
+
+def _entries(
+    rows: Sequence[LedgerRow], claims: Mapping[str, Claim], ends: Mapping[str, LedgerRow]
+) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """The files that are in, and those that were until a later claim replaced their date."""
+    contents, forgotten = {}, set()
+    for row in rows:
+        if row.event is Event.FORGOTTEN:
+            forgotten.add((row.claim, row.path))
+        elif row.rows is not None and row.dates is not None:
+            days = frozenset(map(date.fromisoformat, row.dates.split()))
+            contents[row.claim, row.path] = Content(row.rows, days)
+    entries = [
+        Entry(file, claims[id_], end.event, end.at, end.snapshot_id, contents.get((id_, file.path)))
+        for id_, end in ends.items()
+        if end.event in (Event.CONFIRMED, Event.ADOPTED)
+        for file in claims[id_].files
+        if (id_, file.path) not in forgotten
+    ]
+    # A claim that was forgotten, because it was rolled back, replaces nothing any more.
+    replaced: dict[date, dict[str, Claim]] = {}
+    for entry in entries:
+        if entry.claim.replaces:
+            replaced.setdefault(entry.file.day, {})[entry.claim.id] = entry.claim
+    gone = [
+        any(entry.came_before(by) for by in replaced.get(entry.file.day, {}).values() if by is not entry.claim)
+        for entry in entries
+    ]
+    return (
+        tuple(entry for entry, out in zip(entries, gone, strict=True) if not out),
+        tuple(entry for entry, out in zip(entries, gone, strict=True) if out),
+    )
 
 
 class Ledger:
@@ -215,22 +288,36 @@ class Ledger:
         self.table_uuid = table_uuid
         self._catalog = profile.pyiceberg()
 
-    def read(self) -> LedgerState:
+    def read(self, days: Collection[date] | None = None) -> LedgerState:
         """The newest state.
+
+        Args:
+            days: files are wanted of these dates only, so that those of others are not read; None: of all. Claims and
+                their ends are read in any case.
 
         Raises:
             ConfigurationError: a newer version of this package wrote the ledger.
         """
-        table = self._load()
+        table = open_ledger(self._catalog, self.name)
         if table is None:
             return LedgerState()
-        rows = table.scan(row_filter=f"table_uuid = '{self.table_uuid}'").to_arrow().to_pylist()
-        return LedgerState.of(LedgerRow(**{**row, "event": Event(row["event"])}) for row in rows)
+        wanted = f"table_uuid = '{self.table_uuid}'" + ("" if days is None else f" and {of_days(days)}")
+        columns = table.scan(row_filter=wanted, selected_fields=_COLUMNS).to_arrow().select(_COLUMNS).to_pydict()
+        rows = zip(*columns.values(), strict=True)
+        return LedgerState.of(LedgerRow(Event(event), *more) for event, *more in rows)
 
-    def claim(self, n: int, files: Sequence[RawFile], at: datetime) -> Claim:
+    def claim(
+        self,
+        n: int,
+        files: Sequence[RawFile],
+        at: datetime,
+        contents: Mapping[RawFile, Content] | None = None,
+        *,
+        replaces: bool = False,
+    ) -> Claim:
         """Write a claim on the files with the token's number ``n``."""
-        claim = Claim(uuid4().hex, self.table_uuid, n, tuple(files), at + CLAIM_DEADLINE)
-        self._append(self._claimed(claim, at))
+        claim = Claim(uuid4().hex, self.table_uuid, n, tuple(files), at + CLAIM_DEADLINE, replaces)
+        self._append(self._claimed(claim, at, contents))
         return claim
 
     def confirm(self, claim: Claim, snapshot_id: int, at: datetime) -> None:
@@ -242,6 +329,23 @@ class Ledger:
         claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(files), at)
         self._append([*self._claimed(claim, at), self._event(Event.CONFIRMED, claim, at)])
 
+    def adopt(self, contents: Mapping[RawFile, Content | None], at: datetime, snapshot_id: int | None) -> None:
+        """The files' rows were in main, whose newest snapshot is the one given, before the ledger knew of them."""
+        claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(contents), at)
+        known = {file: content for file, content in contents.items() if content is not None}
+        self._append([*self._claimed(claim, at, known), self._event(Event.ADOPTED, claim, at, snapshot_id)])
+
+    def forget(self, entries: Iterable[Entry], at: datetime) -> None:
+        """Their rows are not in the table any more."""
+        self._append(
+            [
+                LedgerRow(
+                    Event.FORGOTTEN, entry.claim.id, self.table_uuid, at, day=entry.file.day, path=entry.file.path
+                )
+                for entry in entries
+            ]
+        )
+
     def abandon(self, claim: Claim, at: datetime) -> None:
         """Its runner is taken for dead."""
         self._append([self._event(Event.ABANDONED, claim, at)])
@@ -251,52 +355,29 @@ class Ledger:
         self._append([self._event(Event.WITHDRAWN, claim, at)])
 
     def fold(self, at: int = _FOLD_AT) -> None:
-        """Rewrite the many small files as one, once there are ``at`` snapshots, and forget these.
+        """Rewrite the many small files as few, once there are ``at`` snapshots, and forget these."""
+        table = open_ledger(self._catalog, self.name)
+        if table is not None and len(table.metadata.snapshots) >= at:
+            fold(table)
 
-        Whoever loses a race leaves it to the next: no event is lost, because Iceberg refuses to delete what it was not
-        shown.
-        """
-        table = self._load()
-        if table is None or len(table.metadata.snapshots) < at:
-            return
-        try:
-            table.overwrite(table.scan().to_arrow())
-            old = {snapshot.snapshot_id for snapshot in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
-            table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
-        except (CommitFailedException, ValidationException, ValueError):
-            # ValueError: another fold has forgotten one of the snapshots already.
-            return
-
-    def _claimed(self, claim: Claim, at: datetime) -> list[LedgerRow]:
-        return [
-            LedgerRow(
-                Event.CLAIMED, claim.id, claim.table_uuid, at, claim.n, claim.deadline,
-                day=file.day, path=file.path, size=file.size, version=file.version,
-            )
-            for file in claim.files
-        ]  # fmt: skip
+    def _claimed(
+        self, claim: Claim, at: datetime, contents: Mapping[RawFile, Content] | None = None
+    ) -> list[LedgerRow]:
+        head = LedgerRow(
+            Event.CLAIMED, claim.id, claim.table_uuid, at, claim.n, claim.deadline, replaces=claim.replaces
+        )
+        rows = [head]
+        for file in claim.files:
+            of_file = replace(head, day=file.day, path=file.path, size=file.size, version=file.version)
+            if contents and (known := contents.get(file)):
+                of_file = replace(of_file, rows=known.rows, dates=" ".join(map(date.isoformat, sorted(known.dates))))
+            rows.append(of_file)
+        return rows
 
     def _event(self, event: Event, claim: Claim, at: datetime, snapshot_id: int | None = None) -> LedgerRow:
         return LedgerRow(event, claim.id, claim.table_uuid, at, claim.n, snapshot_id=snapshot_id)
 
     def _append(self, rows: Sequence[LedgerRow]) -> None:
         """All rows in one commit, or none."""
-        table = self._load() or self._create()
-        table.append(pa.Table.from_pylist([asdict(row) for row in rows], schema=_SCHEMA))
-
-    def _load(self) -> Table | None:
-        try:
-            table = self._catalog.load_table(self.name)
-        except NoSuchTableError:
-            return None
-        version: Any = table.properties.get(_VERSION_PROPERTY, "1")
-        if int(version) > _VERSION:
-            raise ConfigurationError(
-                f"{'.'.join(self.name)} has version {version}, and this iceberg_assets knows {_VERSION}: "
-                "a newer release has written to it; install that release"
-            )
-        return table
-
-    def _create(self) -> Table:
-        self._catalog.create_namespace_if_not_exists(STATE_NAMESPACE)
-        return self._catalog.create_table_if_not_exists(self.name, _SCHEMA, properties=_PROPERTIES)
+        table = open_ledger(self._catalog, self.name) or create_ledger(self._catalog, self.name)
+        table.append(to_arrow(asdict(row) for row in rows))

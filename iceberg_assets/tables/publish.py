@@ -6,6 +6,7 @@ second snapshot with a token that an ancestor of main carries, so of several run
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.count import read_raw
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim, Event, Ledger
+from iceberg_assets.tables.ledger import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim, Event, Ledger, LedgerState
 from iceberg_assets.tables.lineage import Lineage, said
 from iceberg_assets.tables.recover import Clock, clear_away, recover
 from iceberg_assets.tables.source import RawFile, raw_files
@@ -48,6 +49,14 @@ class _LostToAnotherError(Exception):
     """Another claim with the same token is in main."""
 
 
+def moved(claim: Claim, state: LedgerState) -> bool:
+    """Whether the ledger has moved on since the claim's number and files were read from it.
+
+    The token alone does not tell: its snapshot in main may have been expired before the claim was written.
+    """
+    return state.batches != claim.n or any(file.path in state.confirmed for file in claim.files)
+
+
 @dataclass(frozen=True)
 class Publisher:
     """Publishes batches of one table, on one session.
@@ -74,9 +83,12 @@ class Publisher:
             SourceError: a file changed while it was read, or was replaced since it was appended.
             IcebergAssetsError: the claim ran out of time, or somebody took it for dead.
         """
+        days = {file.day for file in rows}
         for _ in range(_ROUNDS):
             # (1) What became of the claims before us.
-            recovered = recover(self.profile, self.spec, now=self.now, on_step=self.on_step, spark=self.spark)
+            recovered = recover(
+                self.profile, self.spec, now=self.now, on_step=self.on_step, spark=self.spark, days=days
+            )
             assert recovered is not None
             ledger, before = recovered.ledger, recovered.state
             self.on_step("recovered")
@@ -88,8 +100,7 @@ class Publisher:
             # (3) Claim it. Had the ledger moved in between, the list or the token would be old.
             claim = ledger.claim(before.batches, files, self.now())
             self.on_step("claimed")
-            after = ledger.read()
-            if (after.batches, after.confirmed) != (before.batches, before.confirmed):
+            if moved(claim, ledger.read(claim.days)):
                 ledger.withdraw(claim, self.now())
                 continue
             self.on_step("reread")
@@ -98,22 +109,27 @@ class Publisher:
                 staged = self._stage(claim)
                 self._compare(claim, staged, sum(rows[file] for file in files))
             except Exception:
+                # Once a claim is lost, anybody may clear away what was staged for it, also under our hands.
+                lost = moved(claim, ledger.read(claim.days))
                 self._give_up(ledger, claim)
+                if lost:
+                    continue
                 raise
             self.on_step("staged")
-            # (5) Pick it, if it is still ours.
-            self._check_ours(ledger, claim)
-            self.on_step("checked")
             try:
+                # (5) Pick it, if it is still ours.
+                self._check_ours(ledger, claim)
+                self.on_step("checked")
                 snapshot = self._pick(ledger, claim, staged)
             except _LostToAnotherError:
                 self._give_up(ledger, claim)
                 continue
             self.on_step("picked")
-            # (6) Confirm it, and drop the branch.
+            # (6) Confirm it, and drop the branch: ours, and those of claims that have lost to it.
             ledger.confirm(claim, snapshot, self.now())
             self.on_step("confirmed")
-            self._clear(ledger)
+            with suppress(ClaimInDoubtError):  # Of another claim: it stops the next append, and does not undo ours.
+                recover(self.profile, self.spec, now=self.now, spark=self.spark)
             self.on_step("cleared")
             ledger.fold()
             return Published(files, snapshot)
@@ -171,9 +187,13 @@ class Publisher:
         """Go on only with a claim that nobody took for dead, and that leaves time to pick it.
 
         Raises:
-            IcebergAssetsError: neither.
+            _LostToAnotherError: another batch was confirmed since the claim was written.
+            IcebergAssetsError: the claim was taken for dead, or there is too little time left.
         """
-        if claim.id not in (other.id for other in ledger.read().open):
+        state = ledger.read(claim.days)
+        if moved(claim, state):
+            raise _LostToAnotherError
+        if claim.id not in (other.id for other in state.open):
             raise IcebergAssetsError(
                 f"{self.spec.name}: another runner took the append of {len(claim.files)} files for dead after "
                 f"{CLAIM_DEADLINE}, and may have appended them; try again to see"
@@ -203,10 +223,10 @@ class Publisher:
         if (snapshot := lineage.picked(claim)) is not None:
             return snapshot
         # Another runner's recovery may have confirmed it for us, and cleared the staged snapshot away.
-        state = ledger.read()
+        state = ledger.read(claim.days)
         if state.ends.get(claim.id) is Event.CONFIRMED and (found := state.snapshots[claim.id]) is not None:
             return found
-        if lineage.carrying(claim.n) is not None:
+        if lineage.carrying(claim.n) is not None or moved(claim, state):
             raise _LostToAnotherError from failure
         # The claim stays open: should the pick arrive late after all, recovery finds it.
         raise failure or IcebergAssetsError(
@@ -221,7 +241,7 @@ class Publisher:
         """Once; where others commit in between, what is left goes with the next recovery."""
         table = load_target(self.profile, self.spec)
         if table is not None:
-            clear_away(self.profile, self.spec, table, ledger.read(), self.spark)
+            clear_away(self.profile, self.spec, table, ledger.read(()), self.spark)
 
     def _lineage(self) -> Lineage:
         return Lineage(self.profile.pyiceberg().load_table(self.spec.table).metadata)

@@ -3,9 +3,9 @@
 The first step of an append, and of an expiry. Needs no JVM.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import CommitFailedException
@@ -55,7 +55,7 @@ class Recovered:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What is now known about claims: those found in main, with their snapshots, and those whose time is up."""
+    """What is now known about claims: those found in main, with their snapshots, and the hopeless ones."""
 
     confirm: tuple[tuple[Claim, int], ...]
     abandon: tuple[Claim, ...]
@@ -85,9 +85,10 @@ def decide(spec: TableSpec, state: LedgerState, lineage: Lineage, now: datetime)
             continue
         # Another claim in main with the same token: ours can no longer get in.
         lost = lineage.carrying(claim.n) is not None
-        if not lost and not lineage.complete_since(claim.n - 1):
+        if not (lost or lineage.complete_since(claim.n - 1) or lineage.complete_since_staging(claim)):
             raise ClaimInDoubtError(_in_doubt(spec, claim))
-        if claim in state.open and now >= claim.deadline:
+        # What has lost goes at once, lest it be picked after all where somebody expires the token's snapshot.
+        if claim in state.open and (now >= claim.deadline or (lost and claim.id in lineage.staged)):
             abandon.append(claim)
     return Decisions(tuple(confirm), tuple(abandon))
 
@@ -99,11 +100,13 @@ def recover(
     now: Clock = utc_now,
     on_step: Callable[[str], None] = lambda _: None,
     spark: "SparkSession | None" = None,
+    days: Collection[date] = (),
 ) -> Recovered | None:
-    """Confirm claims that are in main, abandon those whose time is up, and clear away what ended ones left behind.
+    """Confirm claims that are in main, abandon the hopeless ones, and clear away what ended ones left behind.
 
-    A claim that is within its deadline and not in main is left alone: its token decides who gets in. ``spark`` drops
-    branches where PyIceberg cannot (format version 3); without it they wait for the next append.
+    Hopeless is a claim whose time is up, or that is staged while another one with its token is in main. Any other claim
+    is left alone: its token decides who gets in. ``spark`` drops branches where PyIceberg cannot (format version 3);
+    without it they wait for the next append. ``days`` are the dates whose files are wanted in the state.
 
     Returns:
         What is known then, or None where the table is not made yet.
@@ -117,10 +120,13 @@ def recover(
             return None
         ledger = Ledger(profile, spec, str(table.metadata.table_uuid))
         # The ledger before the metadata: a claim that we know of and that was picked is then seen in main.
-        state, lineage = ledger.read(), Lineage(table.refresh().metadata)
+        state, lineage = ledger.read(days), Lineage(table.refresh().metadata)
         if lineage.table_uuid != ledger.table_uuid:
             continue
-        decisions = decide(spec, state, lineage, now())
+        try:
+            decisions = decide(spec, state, lineage, now())
+        except ClaimInDoubtError:
+            decisions = decide(spec, ledger.read(), lineage, now())  # It names the files, whatever their dates.
         for claim, snapshot in decisions.confirm:
             ledger.confirm(claim, snapshot, now())
             on_step("confirmed")

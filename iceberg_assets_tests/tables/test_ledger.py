@@ -2,6 +2,7 @@
 
 import random
 import threading
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_assets.errors import ConfigurationError, SourceError
+from iceberg_assets.profiles import STATE_NAMESPACE
 from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Event, Ledger, LedgerRow, LedgerState
+from iceberg_assets.tables.ledger_table import of_days, to_arrow
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets_tests.tables.helpers import D1, D2, Feed
 
@@ -61,6 +64,14 @@ def test_confirmed_outweighs_abandoned_in_any_order() -> None:
         random.shuffle(ends)
         state = LedgerState.of([*claimed("c", raw("a")), *ends])
         assert (state.batches, state.abandoned, list(state.confirmed)) == (1, (), [raw("a").path])
+
+
+def test_withdrawn_outweighs_abandoned_in_any_order() -> None:
+    """A runner taken for dead that gives its claim up is not watched any longer."""
+    ends = [ended(Event.ABANDONED, "c"), ended(Event.WITHDRAWN, "c", at=NOON + timedelta(minutes=1))]
+    for given in (ends, ends[::-1]):
+        state = LedgerState.of([*claimed("c", raw("a")), *given])
+        assert (state.open, state.abandoned, state.ends) == ((), (), {"c": Event.WITHDRAWN})
 
 
 def test_a_batch_without_a_snapshot_takes_no_token() -> None:
@@ -134,7 +145,36 @@ def test_folding_keeps_every_event_and_one_file(feed: Feed) -> None:
     table = feed.profile.pyiceberg().load_table(ledger.name)
     assert ledger.read() == before
     assert len(table.metadata.snapshots) == 1
-    assert len(list(table.scan().plan_files())) == 1
+    assert len(list(table.scan().plan_files())) == 2, "the files' month, and what became of claims"
+
+
+def test_a_date_is_read_without_the_files_of_other_months(feed: Feed) -> None:
+    ledger = Ledger(feed.profile, feed.spec, UUID)
+    january, june = raw("a"), raw("b", date(2013, 6, 1))
+    for number, file in enumerate((january, june)):
+        ledger.confirm(ledger.claim(number, [file], NOON), number, NOON)
+    still_open = ledger.claim(2, [raw("c", date(2013, 7, 1))], NOON)
+    state = ledger.read([june.day])
+    assert list(state.confirmed) == [june.path]
+    assert state.batches == 2, "claims and their ends are those of all dates"
+    assert [claim.id for claim in state.open] == [still_open.id]
+    table = feed.profile.pyiceberg().load_table(ledger.name)
+    pruned = list(table.scan(row_filter=of_days([june.day])).plan_files())
+    assert len(pruned) < len(list(table.scan().plan_files()))
+
+
+def test_a_ledger_of_the_first_version_is_migrated_with_all_it_says(feed: Feed) -> None:
+    """It had neither months nor a row of the claim itself."""
+    catalog, ledger = feed.profile.pyiceberg(), Ledger(feed.profile, feed.spec, UUID)
+    rows = [*claimed("c", raw("a"), raw("b", D2)), ended(Event.CONFIRMED, "c", 7), *claimed("d", raw("e"), n=1)]
+    stored = to_arrow(asdict(row) for row in rows).drop_columns(["month", "rows", "dates", "replaces"])
+    catalog.create_namespace_if_not_exists(STATE_NAMESPACE)
+    catalog.create_table(ledger.name, stored.schema, properties={"format-version": "2"}).append(stored)
+    assert ledger.read() == LedgerState.of(rows)
+    (still_open,) = ledger.read([date(2014, 1, 1)]).open
+    assert (still_open.id, still_open.n) == ("d", 1)
+    ledger.withdraw(still_open, NOON)
+    assert not ledger.read().open
 
 
 def test_folding_loses_no_event_that_comes_in_between(feed: Feed) -> None:
@@ -158,8 +198,8 @@ def test_a_ledger_of_a_newer_release_is_refused(feed: Feed) -> None:
     ledger = Ledger(feed.profile, feed.spec, UUID)
     ledger.claim(0, [raw("a")], NOON)
     with feed.profile.pyiceberg().load_table(ledger.name).transaction() as transaction:
-        transaction.set_properties({"iceberg-assets.ledger-version": "2"})
-    with pytest.raises(ConfigurationError, match="has version 2, and this iceberg_assets knows 1"):
+        transaction.set_properties({"iceberg-assets.ledger-version": "3"})
+    with pytest.raises(ConfigurationError, match="has version 3, and this iceberg_assets knows 2"):
         ledger.read()
     with pytest.raises(ConfigurationError):
         ledger.claim(0, [raw("b")], NOON)
