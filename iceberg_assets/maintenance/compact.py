@@ -3,17 +3,16 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
-
-from pyiceberg.types import DateType, TimestampType
+from datetime import date, datetime
 
 from iceberg_assets.health import DateHealth, TableHealth, Unit, compaction_unit
 from iceberg_assets.maintenance.engine import EngineError, execute
 from iceberg_assets.maintenance.maintained import Maintained, Session, health_of
 from iceberg_assets.maintenance.measure import Replacement, replacements, roll_back
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import call, literal, quote
+from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
+from iceberg_assets.tables.target import between
 
 
 def compact(
@@ -107,21 +106,10 @@ def _taken_back(profile: Profile, spec: TableSpec, broken: Replacement) -> Outco
 
 
 def where_clause(spec: TableSpec, health: TableHealth, unit: Unit) -> str | None:
-    """The half-open range of a unit's dates on the table's own date column; None for the whole table.
-
-    Spark's procedures do not read ``days(ts) = …``; a range on the source column selects the same files.
-    """
+    """The range of a unit's dates; None for the whole table."""
     if unit.first is None or unit.last is None:
         return None
-    kind = health.schema.find_type(spec.dates.column)
-    column = quote(spec.dates.column)
-    bounds = (unit.first, unit.last + timedelta(days=1))
-    if isinstance(kind, DateType):
-        low, high = (literal(bound) for bound in bounds)
-    else:
-        prefix, zone = ("TIMESTAMP_NTZ", "") if isinstance(kind, TimestampType) else ("TIMESTAMP", "+00:00")
-        low, high = (f"{prefix} '{bound.isoformat()} 00:00:00{zone}'" for bound in bounds)
-    return f"{column} >= {low} AND {column} < {high}"
+    return between(spec, health.schema, unit.first, unit.last)
 
 
 def _outcome(status: Status, reason: str, *, retryable: bool = False) -> Outcome:

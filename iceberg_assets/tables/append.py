@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from iceberg_assets.errors import ClaimInDoubtError, SourceError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status, TableSpec
-from iceberg_assets.tables.count import count_rows, late_rows, rows_by_file
+from iceberg_assets.tables.count import contents_of, count_rows, late_rows
 from iceberg_assets.tables.create import check_places, ensure_table
-from iceberg_assets.tables.ledger import Ledger, LedgerState
+from iceberg_assets.tables.ledger import Content, Ledger, LedgerState
 from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
+from iceberg_assets.tables.replace import count_unknown
 from iceberg_assets.tables.source import RawFile, check_columns, raw_files, read_footers
 from iceberg_assets.tables.target import load_target
 
@@ -51,12 +52,16 @@ def append(
     spec: TableSpec,
     days: Sequence[date],
     *,
+    replaces: bool = False,
     now: Clock = utc_now,
     on_step: Callable[[str], None] | None = None,
 ) -> Mapping[date, AppendOutcome]:
     """Bring the raw files that landed under the dates into the table, each exactly once.
 
     The table is made where it is missing. A date whose files are bad fails alone; the others are one batch.
+
+    With ``replaces`` all files of the dates come in, and in the same commit the rows that the dates' files brought
+    earlier go. A date fails where that cannot be exact, see ``replace.going``.
 
     ``now`` is the clock: its today is the last partition where the declaration names no end. ``on_step`` is told each
     step of the claim protocol right after it happened, see ``publish.STEPS``.
@@ -68,16 +73,23 @@ def append(
         ConfigurationError: the declaration does not fit the columns. Nothing was touched.
         ClaimInDoubtError: an earlier append has to be settled by a person first.
     """
-    return _Append(spark, profile, spec, now, on_step or (lambda _: None)).run(days)
+    return _Append(spark, profile, spec, replaces, now, on_step or (lambda _: None)).run(days)
 
 
 class _Append:
     """One call of :func:`append`, with the outcomes so far."""
 
     def __init__(
-        self, spark: "SparkSession", profile: Profile, spec: TableSpec, now: Clock, on_step: Callable[[str], None]
+        self,
+        spark: "SparkSession",
+        profile: Profile,
+        spec: TableSpec,
+        replaces: bool,
+        now: Clock,
+        on_step: Callable[[str], None],
     ) -> None:
-        self.spark, self.profile, self.spec, self.now, self.on_step = spark, profile, spec, now, on_step
+        self.spark, self.profile, self.spec, self.replaces = spark, profile, spec, replaces
+        self.now, self.on_step = now, on_step
         self.started = monotonic()
         self.outcomes: dict[date, AppendOutcome] = {}
 
@@ -97,7 +109,7 @@ class _Append:
         for day in days:
             try:
                 landed = raw_files(self.spec, self.partition(day))
-                if files := state.unseen(landed):
+                if files := landed if self.replaces else state.unseen(landed):
                     pending[day] = files
                 else:
                     self.ended(day, Status.NOTHING_TO_DO, f"all {len(landed)} files are in the table already")
@@ -142,6 +154,8 @@ class _Append:
             empty += [footer.file for footer in of_day if not footer.rows]
             if files := tuple(footer.file for footer in of_day if footer.rows):
                 fitting[day] = files
+            elif self.replaces:
+                self.failed(day, SourceError(f"none of its {len(of_day)} files has a row to replace earlier ones with"))
             else:
                 self.ended(day, Status.NOTHING_TO_DO, f"{len(of_day)} new files without a row")
         if empty:
@@ -173,10 +187,10 @@ class _Append:
                 good.append(day)
             except SourceError as error:
                 self.failed(day, error)
-        rows = {file: number for file, number in rows_by_file(counts).items() if file.day in good}
-        if not rows:
+        contents = {file: content for file, content in contents_of(counts).items() if file.day in good}
+        if not contents:
             return
-        published = Publisher(self.spark, self.profile, self.spec, self.now, self.on_step).publish(rows)
+        published = self.publisher().publish(contents)
         for day in good:
             brought = [count for count in counts if count.file.day == day and count.file in published.files]
             number = len({count.file for count in brought})
@@ -186,7 +200,18 @@ class _Append:
                 continue
             late = late_rows(self.spec, day, brought, self.now())
             said = f"{number} files, {total} rows" + (f", {sum(late.values())} of other dates" if late else "")
+            if gone := [entry for entry in published.replaced if entry.file.day == day]:
+                said += f", in place of those of {len(gone)} files"
             self.ended(day, Status.DONE, said, files=number, rows=total, late=late, snapshot_id=published.snapshot_id)
+
+    def publisher(self) -> Publisher:
+        """One that knows the rows of every file, where dates are replaced."""
+        counted: Mapping[RawFile, Content] = {}
+        if self.replaces:
+            recovered = recover(self.profile, self.spec, now=self.now, spark=self.spark, days=None)
+            state = recovered.state if recovered else LedgerState()
+            counted = count_unknown(self.spark, self.profile, self.spec, state)
+        return Publisher(self.spark, self.profile, self.spec, self.now, self.on_step, self.replaces, counted)
 
     def failed(self, day: date, error: Exception) -> None:
         self.ended(day, Status.FAILED, _in_brief(error))

@@ -1,6 +1,6 @@
 """Count raw rows by file and date before anything is written, and judge a date's files by that."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
@@ -11,12 +11,17 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.create import escaped, with_derived
+from iceberg_assets.tables.ledger import Content
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets.tables.target import sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
+
+
+# Of files that do not name the calendar of their writer: the session may be set to shift or refuse early dates.
+_CALENDAR = {"int96RebaseMode": "CORRECTED", "datetimeRebaseMode": "CORRECTED"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ def read_raw(spark: "SparkSession", profile: Profile, spec: TableSpec, files: Se
 
     table = spark.table(sql_name(profile, spec)).schema
     raw = StructType([field for field in table.fields if field.name not in spec.derive])
-    return with_derived(spark.read.schema(raw).parquet(*(escaped(file.path) for file in files)), spec)
+    return with_derived(
+        spark.read.options(**_CALENDAR).schema(raw).parquet(*(escaped(file.path) for file in files)), spec
+    )
 
 
 def count_rows(
@@ -69,12 +76,14 @@ def _date_of(kind: "DataType", column: "Column") -> "Column":
     return column.cast("date")
 
 
-def rows_by_file(counts: Collection[RowCount]) -> Mapping[RawFile, int]:
-    """All rows of each file that has any."""
-    rows: dict[RawFile, int] = {}
+def contents_of(counts: Iterable[RowCount]) -> dict[RawFile, Content]:
+    """All rows of each file that has any, and the dates that they fall on."""
+    contents: dict[RawFile, Content] = {}
     for count in counts:
-        rows[count.file] = rows.get(count.file, 0) + count.rows
-    return rows
+        known = contents.get(count.file, Content(0, frozenset()))
+        dates = known.dates if count.day is None else known.dates | {count.day}
+        contents[count.file] = Content(known.rows + count.rows, dates)
+    return contents
 
 
 def late_rows(spec: TableSpec, day: date, counts: Collection[RowCount], now: datetime) -> Mapping[date, int]:

@@ -327,7 +327,8 @@ class Ledger:
     def confirm_empty(self, files: Sequence[RawFile], at: datetime) -> None:
         """Files without a row are done without a snapshot, and take no token."""
         claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(files), at)
-        self._append([*self._claimed(claim, at), self._event(Event.CONFIRMED, claim, at)])
+        nothing = dict.fromkeys(files, Content(0, frozenset()))
+        self._append([*self._claimed(claim, at, nothing), self._event(Event.CONFIRMED, claim, at)])
 
     def adopt(self, contents: Mapping[RawFile, Content | None], at: datetime, snapshot_id: int | None) -> None:
         """The files' rows were in main, whose newest snapshot is the one given, before the ledger knew of them."""

@@ -3,11 +3,14 @@
 The ledger says who is about to add which files, but no safety rests on it alone: rows are staged on a branch of their
 own, and enter main by ``cherrypick_snapshot`` under the token ``<table uuid>/<n>`` as ``wap.id``. Iceberg refuses a
 second snapshot with a token that an ancestor of main carries, so of several runners with the same n one gets in.
+
+A batch that replaces dates has a deletion on its branch as well. That cannot be picked, so main is moved forward to the
+branch, which Iceberg refuses once main has moved elsewhere.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError
@@ -15,9 +18,19 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.count import read_raw
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim, Event, Ledger, LedgerState
+from iceberg_assets.tables.ledger import (
+    CLAIM_DEADLINE,
+    CLAIM_PROPERTY,
+    Claim,
+    Content,
+    Entry,
+    Event,
+    Ledger,
+    LedgerState,
+)
 from iceberg_assets.tables.lineage import Lineage, said
 from iceberg_assets.tables.recover import Clock, clear_away, recover
+from iceberg_assets.tables.replace import delete_dates, going, rows_of
 from iceberg_assets.tables.source import RawFile, raw_files
 from iceberg_assets.tables.target import load_target, sql_name
 
@@ -30,6 +43,8 @@ STEPS = ("recovered", "frozen", "claimed", "reread", "branched", "staged", "chec
 _DISTRIBUTION = "write.distribution-mode"
 # A round is lost to another runner's batch, which is then in the table: this many in a row mean something else.
 _ROUNDS = 20
+# A replacement that main moved under is computed anew so often; who writes to main all the time has to pause.
+_ANEW = 1
 
 
 @dataclass(frozen=True)
@@ -39,14 +54,20 @@ class Published:
     Attributes:
         files: those that this call brought in; the others were in already.
         snapshot_id: of main, with their rows; None where all were in already.
+        replaced: the entries whose rows went.
     """
 
     files: tuple[RawFile, ...]
     snapshot_id: int | None
+    replaced: tuple[Entry, ...] = ()
 
 
 class _LostToAnotherError(Exception):
     """Another claim with the same token is in main."""
+
+
+class _MainMovedError(Exception):
+    """Somebody else has committed to main since the rows to be replaced were looked at."""
 
 
 def moved(claim: Claim, state: LedgerState) -> bool:
@@ -54,7 +75,9 @@ def moved(claim: Claim, state: LedgerState) -> bool:
 
     The token alone does not tell: its snapshot in main may have been expired before the claim was written.
     """
-    return state.batches != claim.n or any(file.path in state.confirmed for file in claim.files)
+    if state.batches != claim.n:
+        return True
+    return not claim.replaces and any(file.path in state.confirmed for file in claim.files)
 
 
 @dataclass(frozen=True)
@@ -64,6 +87,8 @@ class Publisher:
     Attributes:
         now: the clock that deadlines are held against.
         on_step: told each of :data:`STEPS`.
+        replaces: the rows that came from the files' dates earlier go in the same commit.
+        counted: for that, the contents of files that the ledger has none of.
     """
 
     spark: "SparkSession"
@@ -71,34 +96,44 @@ class Publisher:
     spec: TableSpec
     now: Clock
     on_step: Callable[[str], None]
+    replaces: bool = False
+    counted: Mapping[RawFile, Content] = field(default_factory=dict)
 
-    def publish(self, rows: Mapping[RawFile, int]) -> Published:
+    def publish(self, contents: Mapping[RawFile, Content]) -> Published:
         """Append the files' rows to main, each file once.
 
         Args:
-            rows: the files, and how many rows each must bring: at least one.
+            contents: the files, and what each must bring: at least one row.
 
         Raises:
             ClaimInDoubtError: see :func:`recover`; or main keeps refusing our token, and no claim accounts for that.
-            SourceError: a file changed while it was read, or was replaced since it was appended.
-            IcebergAssetsError: the claim ran out of time, or somebody took it for dead.
+            SourceError: a file changed while it was read, or was replaced since it was appended; or the dates cannot
+                be replaced exactly.
+            IcebergAssetsError: the claim ran out of time, somebody took it for dead, or main keeps moving under a
+                replacement.
         """
-        days = {file.day for file in rows}
+        days, anew = {file.day for file in contents}, 0
         for _ in range(_ROUNDS):
             # (1) What became of the claims before us.
             recovered = recover(
-                self.profile, self.spec, now=self.now, on_step=self.on_step, spark=self.spark, days=days
+                self.profile,
+                self.spec,
+                now=self.now,
+                on_step=self.on_step,
+                spark=self.spark,
+                days=None if self.replaces else days,
             )
             assert recovered is not None
             ledger, before = recovered.ledger, recovered.state
             self.on_step("recovered")
-            # (2) Freeze what is not in the table.
-            files = before.unseen(tuple(rows))
+            # (2) Freeze what is not in the table, or what goes.
+            gone = going(before, days, self.counted) if self.replaces else ()
+            files = tuple(contents) if self.replaces else before.unseen(tuple(contents))
             if not files:
                 return Published((), None)
             self.on_step("frozen")
             # (3) Claim it. Had the ledger moved in between, the list or the token would be old.
-            claim = ledger.claim(before.batches, files, self.now())
+            claim = ledger.claim(before.batches, files, self.now(), contents, replaces=self.replaces)
             self.on_step("claimed")
             if moved(claim, ledger.read(claim.days)):
                 ledger.withdraw(claim, self.now())
@@ -106,8 +141,8 @@ class Publisher:
             self.on_step("reread")
             try:
                 # (4) Stage it on a branch of its own.
-                staged = self._stage(claim)
-                self._compare(claim, staged, sum(rows[file] for file in files))
+                staged = self._stage(claim, gone)
+                self._compare(claim, staged, sum(contents[file].rows for file in files))
             except Exception:
                 # Once a claim is lost, anybody may clear away what was staged for it, also under our hands.
                 lost = moved(claim, ledger.read(claim.days))
@@ -120,9 +155,21 @@ class Publisher:
                 # (5) Pick it, if it is still ours.
                 self._check_ours(ledger, claim)
                 self.on_step("checked")
+                if self.replaces:
+                    self._check_main_unmoved(claim, recovered.lineage.head)
                 snapshot = self._pick(ledger, claim, staged)
             except _LostToAnotherError:
                 self._give_up(ledger, claim)
+                continue
+            except _MainMovedError:
+                self._give_up(ledger, claim)
+                if anew == _ANEW:
+                    raise IcebergAssetsError(
+                        f"{self.spec.name}: others committed to main during both tries to replace "
+                        f"{', '.join(map(str, sorted(days)))}; nothing was replaced. Pause what writes to or maintains "
+                        "the table, then try again"
+                    ) from None
+                anew += 1
                 continue
             self.on_step("picked")
             # (6) Confirm it, and drop the branch: ours, and those of claims that have lost to it.
@@ -132,20 +179,25 @@ class Publisher:
                 recover(self.profile, self.spec, now=self.now, spark=self.spark)
             self.on_step("cleared")
             ledger.fold()
-            return Published(files, snapshot)
+            return Published(files, snapshot, gone)
         raise ClaimInDoubtError(
             f"{self.spec.name}: {_ROUNDS} times in a row another batch was faster, the last time with token "
             f"{claim.token}. If no other runner appends to this table, a snapshot of main carries that token without a "
             f"claim in {'.'.join(ledger.name)}: somebody has changed one of the two"
         )
 
-    def _stage(self, claim: Claim) -> int:
-        """Write the claim's rows to its own branch; returns the staged snapshot.
+    def _stage(self, claim: Claim, gone: Sequence[Entry]) -> int:
+        """Write the claim's rows to its own branch, once those it replaces are deleted there.
+
+        Returns the staged snapshot.
 
         On a table without a snapshot Iceberg gives the new branch an empty one, which goes with the branch.
         """
         self.spark.sql(f"ALTER TABLE {sql_name(self.profile, self.spec)} CREATE BRANCH {quote(claim.branch)}")
         self.on_step("branched")
+        if claim.replaces:
+            rows = rows_of(gone, {file.day for file in claim.files}, self.counted)
+            delete_dates(self.spark, self.profile, self.spec, claim, rows)
         writer = (
             read_raw(self.spark, self.profile, self.spec, claim.files)
             .writeTo(sql_name(self.profile, self.spec, f"branch_{claim.branch}"))
@@ -205,6 +257,19 @@ class Publisher:
                 "at a time"
             )
 
+    def _check_main_unmoved(self, claim: Claim, head: int | None) -> None:
+        """Go on only if main is what the rows to be replaced were looked up in: a rollback would be undone.
+
+        Raises:
+            _LostToAnotherError: another claim with the token is in main.
+            _MainMovedError: anything else is.
+        """
+        lineage = self._lineage()
+        if lineage.carrying(claim.n) is not None:
+            raise _LostToAnotherError
+        if lineage.head != head:
+            raise _MainMovedError
+
     def _pick(self, ledger: Ledger, claim: Claim, staged: int) -> int:
         """Take the staged snapshot into main; returns main's snapshot with its rows.
 
@@ -212,11 +277,16 @@ class Publisher:
 
         Raises:
             _LostToAnotherError: Iceberg refused the token.
+            _MainMovedError: Iceberg refused to move main forward.
         """
         failure: Exception | None = None
         try:
             catalog, table = self.profile.catalog.name, quote(*self.spec.table)
-            self.spark.sql(call(catalog, "cherrypick_snapshot", table=table, snapshot_id=staged)).collect()
+            if claim.replaces:
+                statement = call(catalog, "fast_forward", table=table, branch="main", to=claim.branch)
+            else:
+                statement = call(catalog, "cherrypick_snapshot", table=table, snapshot_id=staged)
+            self.spark.sql(statement).collect()
         except Exception as error:  # noqa: BLE001 - raised below, unless the metadata knows better
             failure = error
         lineage = self._lineage()
@@ -228,6 +298,8 @@ class Publisher:
             return found
         if lineage.carrying(claim.n) is not None or moved(claim, state):
             raise _LostToAnotherError from failure
+        if claim.replaces and failure and "not an ancestor" in str(failure):
+            raise _MainMovedError from failure
         # The claim stays open: should the pick arrive late after all, recovery finds it.
         raise failure or IcebergAssetsError(
             f"{self.spec.name}: snapshot {staged} was picked, and is not in main any more: somebody rolled it back"

@@ -100,13 +100,13 @@ def recover(
     now: Clock = utc_now,
     on_step: Callable[[str], None] = lambda _: None,
     spark: "SparkSession | None" = None,
-    days: Collection[date] = (),
+    days: Collection[date] | None = (),
 ) -> Recovered | None:
     """Confirm claims that are in main, abandon the hopeless ones, and clear away what ended ones left behind.
 
     Hopeless is a claim whose time is up, or that is staged while another one with its token is in main. Any other claim
     is left alone: its token decides who gets in. ``spark`` drops branches where PyIceberg cannot (format version 3);
-    without it they wait for the next append. ``days`` are the dates whose files are wanted in the state.
+    without it they wait for the next append. ``days`` are the dates whose files are wanted in the state, None: all.
 
     Returns:
         What is known then, or None where the table is not made yet.

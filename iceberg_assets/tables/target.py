@@ -1,10 +1,15 @@
 """The declared table as the two engines address it."""
 
+from collections.abc import Iterable
+from datetime import date, timedelta
+
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.types import DateType, TimestampType
 
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import quote
+from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 
 
@@ -19,3 +24,24 @@ def load_target(profile: Profile, spec: TableSpec) -> Table | None:
 def sql_name(profile: Profile, spec: TableSpec, *more: str) -> str:
     """The table's full name in SQL, each part quoted; ``more`` selects below it, such as ``branch_<name>``."""
     return quote(profile.catalog.name, *spec.table, *more)
+
+
+def of_dates(spec: TableSpec, schema: Schema, days: Iterable[date]) -> str:
+    """The rows of these dates, as a condition on the table's own date column."""
+    return " OR ".join(f"({between(spec, schema, day, day)})" for day in sorted(days))
+
+
+def between(spec: TableSpec, schema: Schema, first: date, last: date) -> str:
+    """The rows from one date to another, both included, as a half-open range of the table's own date column.
+
+    Spark's procedures do not read ``days(ts) = …``; a range on the source column selects the same files.
+    """
+    kind = schema.find_type(spec.dates.column)
+    column = quote(spec.dates.column)
+    bounds = (first, last + timedelta(days=1))
+    if isinstance(kind, DateType):
+        low, high = (literal(bound) for bound in bounds)
+    else:
+        prefix, zone = ("TIMESTAMP_NTZ", "") if isinstance(kind, TimestampType) else ("TIMESTAMP", "+00:00")
+        low, high = (f"{prefix} '{bound.isoformat()} 00:00:00{zone}'" for bound in bounds)
+    return f"{column} >= {low} AND {column} < {high}"
