@@ -6,6 +6,7 @@
 import argparse
 import json
 import platform
+import shutil
 import sys
 import tempfile
 import time
@@ -113,17 +114,30 @@ def main() -> int:
     root = Path(tempfile.mkdtemp(prefix="iceberg-assets-faults-"))
     _say(f"seeds {given.seeds}, in {root}")
     played: dict[str, list[Played]] = {"kills": [], "at_once": []}
+
+    def write(fault: str | None) -> dict[str, Any]:
+        report = summary(given.seeds, played, fault)
+        if given.results:
+            given.results.write_text(json.dumps(report, indent=1) + "\n")
+        return report
+
+    def tell(kind: str, one: Played) -> None:
+        _say(_line(one))
+        played[kind].append(one)
+        # After each round, so that a run of hours that is broken off has not been for nothing.
+        write("not finished")
+
     fault = None
     try:
-        play_all(range(first, last), root, lambda kind, one: (_say(_line(one)), played[kind].append(one)))
+        play_all(range(first, last), root, tell)
     except Exception as error:  # noqa: BLE001 - a round that cannot be played out is a result as well
         fault = f"{type(error).__name__}: {error}"
-        _say(fault)
-    report = summary(given.seeds, played, fault)
-    if given.results:
-        given.results.write_text(json.dumps(report, indent=1) + "\n")
+    report = write(fault)
     _say(json.dumps({key: value for key, value in report.items() if key != "rounds"}, indent=1))
-    return 0 if report["verdict"] == "every row once" else 1
+    if report["verdict"] != "every row once":
+        return 1
+    shutil.rmtree(root)
+    return 0
 
 
 def play_all(seeds: range, root: Path, tell: Callable[[str, Played], object]) -> None:
