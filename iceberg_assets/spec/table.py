@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.policy import Checks, MaintenancePolicy
-from iceberg_assets.spec.units import parse_age, parse_bytes
+from iceberg_assets.spec.units import Age, parse_age, parse_bytes
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
@@ -95,12 +95,19 @@ class Source(SpecModel):
     Attributes:
         path: a glob with strftime fields of the date, such as ``data/raw/%Y-%m-%d/*.parquet``.
         late: what to do with rows of another date than the folder's: append them, or fail the batch.
+        new_columns: what to do with columns that the table lacks: fail the date; ignore them, and say so; or evolve the
+            table, which also widens types where Iceberg allows it.
+        bad_files: what to do with files that are empty, truncated or not Parquet: fail the date, or move them to
+            ``_quarantine`` in the root of the path.
+        still_for: files written to more recently are left for the next time. Unset: 0s, for files that are landed
+            complete, by renaming them; with ``bad_files: quarantine`` 1m, since a file still being written looks bad.
     """
 
     path: str
     late: Literal["append", "fail"] = "append"
-    new_columns: Literal["fail"] = "fail"
-    bad_files: Literal["fail"] = "fail"
+    new_columns: Literal["fail", "ignore", "evolve"] = "fail"
+    bad_files: Literal["fail", "quarantine"] = "fail"
+    still_for: Age | None = None
 
     @model_validator(mode="after")
     def _a_folder_for_each_date(self) -> "Source":
@@ -108,6 +115,22 @@ class Source(SpecModel):
         if one.strftime(self.path) == other.strftime(self.path) or not re.search(r"%-?d|%j|%F", self.path):
             raise ValueError("path: expected the date in it as strftime fields, such as data/raw/%Y-%m-%d/*.parquet")
         return self
+
+    @model_validator(mode="after")
+    def _quarantine_only_what_is_still(self) -> "Source":
+        if self.bad_files == "quarantine":
+            if "://" in self.path:
+                raise ValueError("bad_files: quarantine needs a file system with rename, and path is a URL")
+            if self.still_for is not None and self.still_for < timedelta(seconds=1):
+                raise ValueError("still_for: expected at least 1s: quarantine would move files still being written")
+        return self
+
+    @property
+    def stillness(self) -> timedelta:
+        """How long a file must not have been written to."""
+        if self.still_for is not None:
+            return self.still_for
+        return timedelta(minutes=1 if self.bad_files == "quarantine" else 0)
 
     def pattern(self, day: date) -> str:
         """The glob of one date."""

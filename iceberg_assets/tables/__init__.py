@@ -4,7 +4,7 @@ from iceberg_assets.tables.append import AppendOutcome, append
 from iceberg_assets.tables.create import check_places, ensure_table
 from iceberg_assets.tables.ledger import Ledger, LedgerState
 from iceberg_assets.tables.recover import protected_since, recover
-from iceberg_assets.tables.source import RawFile, check_columns, raw_files
+from iceberg_assets.tables.source import RawFile, raw_files
 
 __all__ = [
     "AppendOutcome",
@@ -12,7 +12,6 @@ __all__ = [
     "LedgerState",
     "RawFile",
     "append",
-    "check_columns",
     "check_places",
     "ensure_table",
     "protected_since",

@@ -11,15 +11,23 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows
 from iceberg_assets.tables.create import check_places, ensure_table
+from iceberg_assets.tables.evolve import changes, evolve
+from iceberg_assets.tables.fields import fields_of
+from iceberg_assets.tables.fit import Problem, in_words
+from iceberg_assets.tables.intake import Inspected, Judged, arrived, inspect, judge
 from iceberg_assets.tables.ledger import Content, Ledger, LedgerState
 from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown
-from iceberg_assets.tables.source import RawFile, check_columns, raw_files, read_footers
+from iceberg_assets.tables.source import RawFile
 from iceberg_assets.tables.target import load_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# Each is lost to another run that makes or evolves the table at the same moment.
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,8 @@ class AppendOutcome:
         late: those of them that fall on other dates, by these.
         snapshot_id: of main, with the rows; None where there were none.
         seconds: of the call up to this outcome.
+        problems: what the footers show to be wrong, by file and column; of a failed date.
+        notes: what was left out, filled in or moved, and why; part of the reason.
     """
 
     day: date
@@ -44,6 +54,8 @@ class AppendOutcome:
     late: Mapping[date, int] = field(default_factory=dict)
     snapshot_id: int | None = None
     seconds: float = 0.0
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def append(
@@ -92,6 +104,7 @@ class _Append:
         self.now, self.on_step = now, on_step
         self.started = monotonic()
         self.outcomes: dict[date, AppendOutcome] = {}
+        self.notes: dict[date, tuple[str, ...]] = {}
 
     def run(self, days: Iterable[date]) -> Mapping[date, AppendOutcome]:
         check_places(self.profile, self.spec)
@@ -101,20 +114,26 @@ class _Append:
             self.together_else_alone(pending)
         return dict(sorted(self.outcomes.items()))
 
-    def unseen(self, days: Iterable[date]) -> dict[date, tuple[RawFile, ...]]:
+    def unseen(self, days: Sequence[date]) -> dict[date, tuple[RawFile, ...]]:
         """By date: the files whose rows are not in the table. Needs no Spark."""
-        recovered = recover(self.profile, self.spec, now=self.now, on_step=self.on_step, spark=self.spark)
+        recovered = recover(
+            self.profile, self.spec, now=self.now, on_step=self.on_step, spark=self.spark, days=tuple(days)
+        )
         state = recovered.state if recovered else LedgerState()
         pending = {}
         for day in days:
             try:
-                landed = raw_files(self.spec, self.partition(day))
-                if files := landed if self.replaces else state.unseen(landed):
-                    pending[day] = files
-                else:
-                    self.ended(day, Status.NOTHING_TO_DO, f"all {len(landed)} files are in the table already")
+                arrival = arrived(self.spec, self.partition(day), state, self.now(), again=self.replaces)
             except SourceError as error:
                 self.failed(day, error)
+                continue
+            self.notes[day] = arrival.notes
+            if arrival.new:
+                pending[day] = arrival.new
+            elif arrival.known:
+                self.ended(day, Status.NOTHING_TO_DO, f"all {arrival.known} files are in the table already")
+            else:
+                self.ended(day, Status.NOTHING_TO_DO, "no file to append")
         return pending
 
     def partition(self, day: date) -> date:
@@ -124,43 +143,64 @@ class _Append:
         return day
 
     def fitting(self, pending: Mapping[date, tuple[RawFile, ...]]) -> dict[date, tuple[RawFile, ...]]:
-        """By date: the files with rows, of the dates whose footers fit the table; which is made where it is missing."""
-        footers = {}
-        for day, files in pending.items():
-            try:
-                footers[day] = read_footers(files)
-            except SourceError as error:
-                self.failed(day, error)
-        if not footers:
-            return {}
-        sample = [footer.file.path for of_day in footers.values() for footer in of_day]
-        try:
-            ensure_table(self.spark, self.profile, self.spec, sample)
-        except SourceError as error:
-            for day in footers:
-                self.failed(day, error)
-            return {}
+        """By date: the files with rows, of the dates whose footers fit the table."""
         table = load_target(self.profile, self.spec)
-        assert table is not None
-        expected = {f.name: f.required for f in table.schema().fields if f.name not in self.spec.derive}
+        columns = fields_of(table.schema()) if table else ()
+        inspected = {day: inspect(self.spec, files, columns, keep=self.replaces) for day, files in pending.items()}
+        try:
+            judged = self.prepared(inspected)
+        except SourceError as error:
+            for day in inspected:
+                self.failed(day, error)
+            return {}
+        for day, problems in judged.problems.items():
+            self.ended(day, Status.FAILED, in_words(problems), problems=problems)
         empty: list[RawFile] = []
         fitting = {}
-        for day, of_day in footers.items():
-            try:
-                check_columns(of_day, expected)
-            except SourceError as error:
-                self.failed(day, error)
-                continue
-            empty += [footer.file for footer in of_day if not footer.rows]
-            if files := tuple(footer.file for footer in of_day if footer.rows):
+        for day, notes in judged.notes.items():
+            footers = inspected[day].footers
+            self.notes[day] = (*self.notes[day], *notes)
+            empty += [footer.file for footer in footers if not footer.rows]
+            if files := tuple(footer.file for footer in footers if footer.rows):
                 fitting[day] = files
             elif self.replaces:
-                self.failed(day, SourceError(f"none of its {len(of_day)} files has a row to replace earlier ones with"))
+                self.failed(
+                    day, SourceError(f"none of its {len(footers)} files has a row to replace earlier ones with")
+                )
             else:
-                self.ended(day, Status.NOTHING_TO_DO, f"{len(of_day)} new files without a row")
+                self.ended(day, Status.NOTHING_TO_DO, f"{len(footers)} new files without a row")
         if empty:
+            table = load_target(self.profile, self.spec)
+            assert table is not None
             Ledger(self.profile, self.spec, str(table.metadata.table_uuid)).confirm_empty(empty, self.now())
         return fitting
+
+    def prepared(self, inspected: Mapping[date, Inspected]) -> Judged:
+        """Judge the dates, and give the table what those that fit need; where others changed it meanwhile, again.
+
+        Raises:
+            SourceError: the table's columns could not be changed.
+        """
+        failure: Exception | None = None
+        for _ in range(_ROUNDS):
+            table = load_target(self.profile, self.spec)
+            columns = None if table is None else fields_of(table.schema())
+            judged = judge(self.spec, inspected, columns)
+            if not any(inspected[day].footers for day in judged.notes):
+                return judged
+            if ensure_table(self.spark, self.profile, self.spec, judged.columns):
+                return judged
+            if columns is None:
+                continue
+            wanted = tuple(changes(columns, judged.columns))
+            try:
+                evolve(self.spark, self.profile, self.spec, wanted)
+            except Exception as error:  # noqa: BLE001 - another run may have made the same change
+                failure = error
+                continue
+            return judged
+        said = _in_brief(failure) if failure else "others keep making it anew"
+        raise SourceError(f"{self.spec.name}: its columns could not be changed: {said}")
 
     def together_else_alone(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
         """One batch; if that fails, a batch for each date, so that only the bad one fails."""
@@ -226,9 +266,13 @@ class _Append:
         rows: int = 0,
         late: Mapping[date, int] | None = None,
         snapshot_id: int | None = None,
+        problems: tuple[Problem, ...] = (),
     ) -> None:
-        seconds = monotonic() - self.started
-        self.outcomes[day] = AppendOutcome(day, status, reason, files, rows, late or {}, snapshot_id, seconds)
+        seconds, notes = monotonic() - self.started, tuple(self.notes.get(day, ()))
+        said = "; ".join([reason, *notes])
+        self.outcomes[day] = AppendOutcome(
+            day, status, said, files, rows, late or {}, snapshot_id, seconds, problems, notes
+        )
 
 
 def _in_brief(error: Exception) -> str:

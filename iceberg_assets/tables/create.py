@@ -6,23 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
-
-from iceberg_assets.errors import ConfigurationError, SourceError
+from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import STATE_NAMESPACE, Profile
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.table import PartitionField
+from iceberg_assets.tables.evolve import sql_type
+from iceberg_assets.tables.fields import Field
 from iceberg_assets.tables.source import differing_in_case, nearest
 from iceberg_assets.tables.target import load_target, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
 # As Spark and as PyIceberg spell them.
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz", "timestamptz")
-_WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 
 
 def check_places(profile: Profile, spec: TableSpec, location: str | None = None) -> None:
@@ -48,18 +47,16 @@ def _real(place: str) -> PurePath:
     return PurePath(os.path.realpath(re.sub(r"^file:(//)?", "", place)))
 
 
-def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, sample: Sequence[str]) -> bool:
+def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, columns: Sequence[Field]) -> bool:
     """Create namespace, table and the state's namespace where they are missing.
 
-    The table gets the columns of the ``sample``, paths of raw Parquet files, each in its widest type, and the derived
-    ones.
+    The table gets the ``columns`` of the raw files, all optional, and the derived ones.
 
     Returns:
         True if the table was made now.
 
     Raises:
         ConfigurationError: the declaration does not fit the columns, or the places overlap. Nothing was made.
-        SourceError: the sample's files do not agree about a column's type.
     """
     existing = load_target(profile, spec)
     if existing is not None:
@@ -68,7 +65,7 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, sampl
         _check_declaration(spec, {field.name: str(field.field_type) for field in fields})
         return False
     check_places(profile, spec)
-    schema = _schema(spark, spec, sample)
+    schema = _schema(spark, spec, columns)
     _check_declaration(spec, {field.name: field.dataType.typeName() for field in schema.fields})
     for namespace in ((STATE_NAMESPACE,), spec.table[:-1]):
         statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"
@@ -113,34 +110,15 @@ def escaped(path: str) -> str:
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
-def _schema(spark: "SparkSession", spec: TableSpec, sample: Sequence[str]) -> "StructType":
-    """The sample's columns and the derived ones, in order of their first appearance, all optional."""
-    from pyspark.sql.types import StructField, StructType
-
-    schemas = {pq.read_schema(path).remove_metadata(): path for path in reversed(sample)}
-    names = dict.fromkeys(name for schema in schemas for name in schema.names)
+def _schema(spark: "SparkSession", spec: TableSpec, columns: Sequence[Field]) -> "StructType":
+    """The raw columns and the derived ones, as Spark has them."""
+    names = [column.name for column in columns]
     if taken := [name for name in spec.derive if name in names]:
         raise ConfigurationError(f"{spec.name}: derive.{taken[0]}: the raw files have a column of that name already")
     if twins := differing_in_case([*names, *spec.derive]):
         raise ConfigurationError(f"{spec.name}: columns {' and '.join(twins[0])} differ in case only; rename one")
-    types: dict[str, DataType] = {}
-    for path in schemas.values():
-        for field in spark.read.parquet(escaped(path)).schema.fields:
-            known = types.get(field.name, field.dataType)
-            types[field.name] = _wider(field.name, known, field.dataType, path)
-    raw = StructType([StructField(name, kind) for name, kind in types.items()])
+    raw = ", ".join(f"{quote(column.name)} {sql_type(column.type)}" for column in columns)
     return with_derived(spark.createDataFrame([], raw), spec).schema
-
-
-def _wider(name: str, one: "DataType", other: "DataType", path: str) -> "DataType":
-    if one == other:
-        return one
-    for order in _WIDER:
-        if one.simpleString() in order and other.simpleString() in order:
-            return max(one, other, key=lambda kind: order.index(kind.simpleString()))
-    raise SourceError(
-        f"{path}: column '{name}' is {other.simpleString()}, elsewhere {one.simpleString()}; write it alike everywhere"
-    )
 
 
 def _check_declaration(spec: TableSpec, columns: Mapping[str, str]) -> None:

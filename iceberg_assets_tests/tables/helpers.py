@@ -13,7 +13,11 @@ from pyiceberg.table import Table
 from iceberg_assets.profiles import STATE_NAMESPACE, Profile
 from iceberg_assets.spec import TableSpec, parse_table
 from iceberg_assets.spec.names import slug
+from iceberg_assets.tables.fields import Field
+from iceberg_assets.tables.fit import fit
+from iceberg_assets.tables.footers import read_footers
 from iceberg_assets.tables.ledger import BRANCH_PREFIX, Ledger, LedgerState
+from iceberg_assets.tables.source import RawFile
 
 D1, D2, D3 = date(2013, 1, 1), date(2013, 1, 2), date(2013, 1, 3)
 
@@ -95,6 +99,12 @@ class Feed:
         name = (STATE_NAMESPACE, f"ledger_{slug(*self.spec.table)}")
         rows: list[dict[str, Any]] = self.profile.pyiceberg().load_table(name).scan().to_arrow().to_pylist()
         return rows
+
+
+def columns_of(*paths: Path) -> tuple[Field, ...]:
+    """The columns that a table made of these files gets."""
+    files = [RawFile(str(path), path.stat().st_size, "1", D1) for path in paths]
+    return fit(read_footers(files)[0], (), "evolve").columns
 
 
 def make_feed(profile: Profile, raw: Path, table: str | list[str], **changes: Any) -> Feed:

@@ -1,0 +1,157 @@
+"""Parquet footers: what raw files hold, read before Spark does, by several threads and into little memory."""
+
+import json
+import os
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import track
+
+from iceberg_assets.tables.fields import Field, FieldType, ListOf, MapOf, Scalar, Struct
+from iceberg_assets.tables.source import RawFile
+
+# A batch is read as a whole; only the small summaries of earlier ones are kept.
+_BATCH = 1000
+# A few footers are read before anybody sees a bar.
+_WORTH_A_BAR = 200
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a Parquet footer says. Files of one writer share their ``fields``.
+
+    Attributes:
+        null_free: of the columns that were asked for, those that have no null by the footer's statistics.
+    """
+
+    file: RawFile
+    fields: tuple[Field, ...]
+    rows: int
+    null_free: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class UnreadableFile:
+    """A file that is empty, truncated or not Parquet, and what the reader says of it."""
+
+    file: RawFile
+    reason: str
+
+    def __str__(self) -> str:
+        return f"({self.file.size} bytes) is not readable Parquet: {self.reason}"
+
+
+def read_footers(
+    files: Sequence[RawFile], null_free: Collection[str] = ()
+) -> tuple[tuple[Footer, ...], tuple[UnreadableFile, ...]]:
+    """The footers of the files in their order, and the files that have none.
+
+    Args:
+        null_free: columns to be told whether they have a null.
+    """
+    footers: list[Footer] = []
+    unreadable: list[UnreadableFile] = []
+    shared: dict[tuple[Field, ...], tuple[Field, ...]] = {}
+    console = Console(stderr=True)
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
+        read = _in_batches(threads, files, tuple(null_free))
+        hidden = not console.is_terminal or len(files) < _WORTH_A_BAR
+        for found in track(read, "Reading footers", total=len(files), console=console, transient=True, disable=hidden):
+            if isinstance(found, UnreadableFile):
+                unreadable.append(found)
+            else:
+                fields = shared.setdefault(found.fields, found.fields)
+                footers.append(Footer(found.file, fields, found.rows, found.null_free))
+    return tuple(footers), tuple(unreadable)
+
+
+def _in_batches(
+    threads: ThreadPoolExecutor, files: Sequence[RawFile], null_free: Collection[str]
+) -> Iterator[Footer | UnreadableFile]:
+    left = iter(files)
+    while batch := list(islice(left, _BATCH)):
+        yield from threads.map(partial(_read, null_free=null_free), batch)
+
+
+def _read(file: RawFile, null_free: Collection[str]) -> Footer | UnreadableFile:
+    try:
+        metadata = pq.read_metadata(file.path)
+        fields = _fields(metadata.schema)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0])
+    return Footer(file, fields, metadata.num_rows, frozenset(_without_null(metadata, null_free)))
+
+
+def _without_null(metadata: pq.FileMetaData, columns: Collection[str]) -> set[str]:
+    """The columns of which every part has a null count of 0 in every row group."""
+    nulls: set[str] = set()
+    for number in range(metadata.num_row_groups if columns else 0):
+        group = metadata.row_group(number)
+        for leaf in range(group.num_columns):
+            part = group.column(leaf)
+            path, counted = part.path_in_schema, part.statistics
+            if counted is None or not counted.has_null_count or counted.null_count:
+                nulls.update(column for column in columns if path == column or path.startswith(f"{column}."))
+    return set(columns) - nulls
+
+
+def _fields(schema: pq.ParquetSchema) -> tuple[Field, ...]:
+    """Structure as Arrow sees it, scalar types as Parquet has them: Arrow's own note of a type may hide how it lies."""
+    leaves = (schema.column(number) for number in range(len(schema)))
+    return tuple(_field(field, leaves) for field in schema.to_arrow_schema())
+
+
+def _field(field: pa.Field, leaves: "Iterator[pq.ColumnSchema]") -> Field:
+    return Field(field.name, _type(field.type, leaves))
+
+
+def _type(of: pa.DataType, leaves: "Iterator[pq.ColumnSchema]") -> FieldType:
+    if isinstance(of, pa.BaseExtensionType):
+        of = of.storage_type
+    if pa.types.is_struct(of):
+        return Struct(tuple(_field(of.field(number), leaves) for number in range(of.num_fields)))
+    if pa.types.is_map(of):
+        return MapOf(Field("key", _type(of.key_type, leaves)), Field("value", _type(of.item_type, leaves)))
+    if pa.types.is_list(of) or pa.types.is_large_list(of) or pa.types.is_fixed_size_list(of):
+        return ListOf(Field("element", _type(of.value_type, leaves)))
+    leaf = next(leaves)
+    return _scalar(leaf.physical_type, leaf.logical_type.to_json())
+
+
+_PLAIN = {
+    "BOOLEAN": "boolean",
+    "INT32": "int",
+    "INT64": "long",
+    "INT96": "int96",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "BYTE_ARRAY": "binary",
+    "FIXED_LEN_BYTE_ARRAY": "binary",
+}
+_ANNOTATED = {"String": "string", "Enum": "string", "JSON": "string", "BSON": "binary", "Date": "date", "Time": "time"}
+
+
+@cache
+def _scalar(physical: str, logical: str) -> Scalar:
+    """The type of a leaf, from its physical type and its logical one as JSON."""
+    said = json.loads(logical)
+    match said["Type"]:
+        case "None":
+            return Scalar(_PLAIN[physical])
+        case "Decimal":
+            return Scalar("decimal", said["precision"], said["scale"])
+        case "Int":
+            width, signed = said["bitWidth"], said["isSigned"]
+            return Scalar({32: "int", 64: "long"}.get(width, f"int{width}") if signed else f"uint{width}")
+        case "Timestamp" if said["timeUnit"] == "nanoseconds":
+            return Scalar("timestamp_ns")
+        case "Timestamp":
+            return Scalar("timestamptz" if said["isAdjustedToUTC"] else "timestamp")
+        case other:
+            return Scalar(_ANNOTATED.get(other, other.lower()))

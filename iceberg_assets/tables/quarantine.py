@@ -1,0 +1,59 @@
+"""Files that are not Parquet, moved out of the way and back: below ``_quarantine`` in the root of the raw files."""
+
+import os
+from pathlib import Path
+
+from iceberg_assets.errors import SourceError
+from iceberg_assets.spec import TableSpec
+
+FOLDER = "_quarantine"
+"""Its underscore keeps what is in it from being taken for data."""
+
+
+def quarantine(spec: TableSpec, path: str) -> Path:
+    """Move a raw file into quarantine; returns its place there.
+
+    Raises:
+        SourceError: another file of that name is there already.
+    """
+    return _move(Path(path), _folder(spec) / Path(path).relative_to(_root(spec)))
+
+
+def quarantined(spec: TableSpec) -> tuple[Path, ...]:
+    """The files in quarantine, by path."""
+    return tuple(sorted(path for path in _folder(spec).rglob("*") if path.is_file()))
+
+
+def restore(spec: TableSpec, path: Path) -> Path:
+    """Move a file back to where it landed; returns that place.
+
+    Raises:
+        SourceError: it is not in quarantine, or another file has landed in its place.
+    """
+    if path not in quarantined(spec):
+        raise SourceError(f"{path} is not in the quarantine {_folder(spec)}")
+    return _move(path, _root(spec) / path.relative_to(_folder(spec)))
+
+
+def _move(source: Path, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        # A rename would silently replace what is there: take the name first.
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        raise SourceError(f"{source} cannot be moved: {target} is there already; move that away first") from None
+    try:
+        source.replace(target)
+    except OSError as error:
+        target.unlink()
+        raise SourceError(f"{source} cannot be moved to {target}: {error}") from error
+    return target
+
+
+def _root(spec: TableSpec) -> Path:
+    assert spec.source is not None
+    return Path(spec.source.root)
+
+
+def _folder(spec: TableSpec) -> Path:
+    return _root(spec) / FOLDER
