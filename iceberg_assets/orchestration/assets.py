@@ -10,7 +10,14 @@ from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance import Maintained
 from iceberg_assets.maintenance.maintained import Session
 from iceberg_assets.orchestration.checks import ROWS_PRESERVED, rows_preserved
-from iceberg_assets.orchestration.metadata import REASON, STATUS, event_metadata, observed, outcome_metadata
+from iceberg_assets.orchestration.metadata import (
+    REASON,
+    STATUS,
+    event_metadata,
+    observed,
+    outcome_metadata,
+    problem_table,
+)
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Operation, Status
 from iceberg_assets.tables import AppendOutcome, append
@@ -40,6 +47,16 @@ class MaintenanceConfig(dg.Config):
     force: bool = False
 
 
+class AppendConfig(dg.Config):
+    """Launchpad settings of an append.
+
+    Attributes:
+        replace: in the same commit, the rows go that the dates' files brought earlier.
+    """
+
+    replace: bool = False
+
+
 def append_asset(table: TableAsset) -> dg.AssetsDefinition:
     """The asset of the table itself: materializing a date appends the raw Parquet landed under it."""
 
@@ -54,14 +71,15 @@ def append_asset(table: TableAsset) -> dg.AssetsDefinition:
         group_name=table.slug,
         pool=table.append_pool,
     )
-    def appended(context: dg.AssetExecutionContext) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        days = _days(context)
-        outcomes = append(_session(context, table)(), table.profile, table.spec, days)
+    def appended(context: dg.AssetExecutionContext, config: AppendConfig) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        days, spark = _days(context), _session(context, table)()
+        outcomes = append(spark, table.profile, table.spec, days, replaces=config.replace)
         health = maintenance.health_of(table.profile, table.spec)
         _observe_late_dates(context, table, health, outcomes)
         said = {day: _said_of_append(outcome) for day, outcome in outcomes.items()}
         bad = {day: outcome.reason for day, outcome in outcomes.items() if outcome.status is Status.FAILED}
-        _materialize(context, table.key, health, said, bad)
+        reports = {f"{day} by file": problem_table(outcome) for day, outcome in outcomes.items() if outcome.problems}
+        _materialize(context, table.key, health, said, bad, reports=reports)
         return dg.MaterializeResult()
 
     return appended
@@ -134,8 +152,11 @@ def _materialize(
     said: Mapping[date, Mapping[str, object]],
     bad: Mapping[date, str],
     checks: list[dg.AssetCheckResult] | None = None,
+    reports: Mapping[str, dg.MarkdownMetadataValue] | None = None,
 ) -> None:
     """Give each date its metadata; where some are bad, record the good ones and fail the run, naming the bad.
+
+    ``reports`` say more about bad dates than their reason does.
 
     Raises:
         dagster.Failure: at least one date is bad.
@@ -162,7 +183,7 @@ def _materialize(
         )
     raise dg.Failure(
         description="; ".join(f"{day}: {reason}" for day, reason in bad.items()),
-        metadata={f"{day}": reason for day, reason in bad.items()},
+        metadata={**{f"{day}": reason for day, reason in bad.items()}, **(reports or {})},
         # A date that failed for its input or for a conflict fails again at once; the sensor asks again in time.
         allow_retries=False,
     )
@@ -175,6 +196,7 @@ def _said_of_append(outcome: AppendOutcome) -> dict[str, object]:
         "iceberg/appended_files": outcome.files,
         "iceberg/appended_rows": outcome.rows,
         "iceberg/late_rows": sum(outcome.late.values()),
+        "iceberg/notes": "; ".join(outcome.notes),
         "iceberg/seconds": round(outcome.seconds, 3),
     }
 

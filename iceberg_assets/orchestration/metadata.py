@@ -9,11 +9,15 @@ from pyiceberg.schema import Schema
 from iceberg_assets.health import TableHealth
 from iceberg_assets.spec import Outcome, Status
 from iceberg_assets.spec.table import format_identifier
+from iceberg_assets.tables import AppendOutcome
 
 DIGEST = "iceberg/digest"
 PRODUCTIVE = "iceberg/productive"
 STATUS = "iceberg/status"
 REASON = "iceberg/reason"
+
+_TABLED = 50
+"""So many problems are listed in a table; the rest is counted, so that the page stays readable."""
 
 Metadata = dict[str, dg.TableSchemaMetadataValue | str | int | float | bool]
 
@@ -96,6 +100,25 @@ def outcome_metadata(outcome: Outcome) -> Metadata:
         "iceberg/seconds": round(outcome.seconds, 3),
         **outcome.details,
     }
+
+
+def problem_table(outcome: AppendOutcome) -> dg.MarkdownMetadataValue:
+    """What the footers of a date's files show to be wrong, file by file."""
+    cells = [
+        (problem.file.path, problem.column, problem.what, problem.way_out) for problem in outcome.problems[:_TABLED]
+    ]
+    lines = [
+        "| file | column | what | way out |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join(map(_cell, row))} |" for row in cells),
+    ]
+    if (more := len(outcome.problems) - _TABLED) > 0:
+        lines.append(f"\nand {more} more")
+    return dg.MetadataValue.md("\n".join(lines))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def event_metadata(health: TableHealth, day: date, said: Mapping[str, object]) -> Metadata:

@@ -1,0 +1,1 @@
+"""Benchmarks with their limits; each has a make target."""
