@@ -17,5 +17,9 @@ class ClaimInDoubtError(IcebergAssetsError):
     """Whether a claim's rows are in the table cannot be told from its metadata; a person has to decide."""
 
 
+class LedgerError(IcebergAssetsError):
+    """The ledger or the table contradicts what a person wants recorded; nothing was written."""
+
+
 class QueryError(IcebergAssetsError):
     """Spark refuses a statement; the message is Spark's own."""

@@ -11,7 +11,8 @@ import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan, read_health
-from iceberg_assets.orchestration.checks import evaluations
+from iceberg_assets.orchestration.checks import evaluate as evaluate_checks
+from iceberg_assets.orchestration.checks import evaluate_source, evaluations
 from iceberg_assets.orchestration.event_log import Running, attempts, running, shown_digests
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.table_asset import TableAsset
@@ -75,10 +76,11 @@ def evaluate(
     """One tick: look at each table in turn, within the tick's time.
 
     The sensor of compaction is the one that shows changed dates and evaluates the checks. The cursor holds, by table,
-    the metadata pointer last looked at, and the table that the next tick begins with.
+    the metadata pointer last looked at, what its ledger's checks said, and the table that the next tick begins with.
     """
     cursor = json.loads(context.cursor or "{}")
     pointers: dict[str, str] = cursor.get("pointers", {})
+    checked: dict[str, str] = cursor.get("checked", {})
     started, tick = time.monotonic(), Tick()
     in_flight = running(context, tables)
     cache = ManifestCache(_cache_path(context.instance))
@@ -92,6 +94,8 @@ def evaluate(
             break
         try:
             pointers[name] = _look(context, tick, table, operations, in_flight[name], cache, pointers.get(name, ""))
+            if Operation.COMPACT in operations:
+                checked[name] = _check_source(context, tick, table, checked.get(name, ""))
         except Exception as error:
             # Whatever is wrong with one table, the others are looked at.
             context.log.exception(f"{name} could not be looked at")
@@ -99,7 +103,7 @@ def evaluate(
     return dg.SensorResult(
         run_requests=tick.requests,
         skip_reason=None if tick.requests else dg.SkipReason("\n".join(tick.reasons) or "no table is declared"),
-        cursor=json.dumps({"pointers": pointers, "next": unreached}),
+        cursor=json.dumps({"pointers": pointers, "checked": checked, "next": unreached}),
         asset_events=tick.events,
     )
 
@@ -148,8 +152,25 @@ def _show(
         tick.events.append(
             dg.AssetObservation(table.key, partition=day.isoformat(), metadata=event_metadata(health, day, words))
         )
-    tick.events += evaluations(table, health)
+    tick.events += evaluations(evaluate_checks(table, health))
     return len(new) <= _OBSERVED_DATES
+
+
+def _check_source(context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: str) -> str:
+    """Evaluate the checks of ledger and raw files, and record them where they turned, or a materialization hid them.
+
+    Returns:
+        What the next tick compares with.
+    """
+    results = evaluate_source(table)
+    if not results:
+        return ""
+    newest = context.instance.fetch_materializations(table.key, limit=1).records
+    turned = ",".join(f"{result.check_name}:{result.passed}" for result in results)
+    state = f"{turned}@{newest[0].storage_id if newest else 0}"
+    if state != before:
+        tick.events += evaluations(results)
+    return state
 
 
 def _run_request(

@@ -95,13 +95,30 @@ class Check(SpecModel):
     severity: Literal["warn", "error"] = "warn"
 
 
+class Freshness(SpecModel):
+    """How old a raw file may grow that is landed and not in the table."""
+
+    max: Age = timedelta(days=1)
+    severity: Literal["warn", "error"] = "warn"
+
+
+class LedgerComplete(SpecModel):
+    """Whether all that the ledger says is in main still is; there is no limit but none."""
+
+    severity: Literal["warn", "error"] = "error"
+
+
 class Checks(SpecModel):
-    """The asset checks of one table.
+    """The asset checks of one table; the last two only where it has a source.
 
     Attributes:
         small_files: data files that compaction would remove, less those it would write.
         snapshots: snapshots that the table's metadata lists.
+        freshness: age of the oldest raw file that is landed and not in the ledger.
+        ledger_complete: batches in main that the ledger says are; claims in doubt.
     """
 
     small_files: Check = Check(max=0)
     snapshots: Check = Check(max=1000)
+    freshness: Freshness = Freshness()
+    ledger_complete: LedgerComplete = LedgerComplete()

@@ -5,6 +5,8 @@ from iceberg_assets.tables.create import check_places, ensure_table
 from iceberg_assets.tables.ledger import Ledger, LedgerState
 from iceberg_assets.tables.recover import protected_since, recover
 from iceberg_assets.tables.source import RawFile, raw_files
+from iceberg_assets.tables.standing import completeness
+from iceberg_assets.tables.waiting import waiting_files
 
 __all__ = [
     "AppendOutcome",
@@ -13,8 +15,10 @@ __all__ = [
     "RawFile",
     "append",
     "check_places",
+    "completeness",
     "ensure_table",
     "protected_since",
     "raw_files",
     "recover",
+    "waiting_files",
 ]

@@ -169,8 +169,9 @@ class LedgerState:
         batches: confirmed claims with a snapshot, the ``n`` of the next claim.
         open: claims that have no end yet.
         abandoned: claims that ended so, and when.
+        claims: all of them, by id.
         ends: how each ended claim ended, by id.
-        snapshots: of confirmed claims, by id.
+        snapshots: of confirmed and adopted claims, by id.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -179,6 +180,7 @@ class LedgerState:
     batches: int = 0
     open: tuple[Claim, ...] = ()
     abandoned: tuple[tuple[Claim, datetime], ...] = ()
+    claims: Mapping[str, Claim] = field(default_factory=dict)
     ends: Mapping[str, Event] = field(default_factory=dict)
     snapshots: Mapping[str, int | None] = field(default_factory=dict)
 
@@ -201,8 +203,11 @@ class LedgerState:
             batches=sum(ends[claim.id].snapshot_id is not None for claim in confirmed),
             open=tuple(claim for claim in claims.values() if claim.id not in ends),
             abandoned=tuple((claims[id_], end.at) for id_, end in ends.items() if end.event is Event.ABANDONED),
+            claims=claims,
             ends={id_: row.event for id_, row in ends.items()},
-            snapshots={claim.id: ends[claim.id].snapshot_id for claim in confirmed},
+            snapshots={
+                id_: row.snapshot_id for id_, row in ends.items() if row.event in (Event.CONFIRMED, Event.ADOPTED)
+            },
         )
 
     def unseen(self, files: Sequence[RawFile]) -> tuple[RawFile, ...]:

@@ -73,9 +73,12 @@ class Lineage:
 
     def complete_since(self, n: int) -> bool:
         """Whether main still holds every snapshot since the one with the n-th token, or since its own first."""
-        if not self.ancestors or self.carrying(n) is not None:
-            return True
-        return _is_first(self.ancestors[-1])
+        return self.whole or self.carrying(n) is not None
+
+    @property
+    def whole(self) -> bool:
+        """Whether main still holds every snapshot that it was made of, down to the table's first."""
+        return not self.ancestors or _is_first(self.ancestors[-1])
 
     def complete_since_staging(self, claim: Claim) -> bool:
         """Whether main still holds every snapshot since the one that the claim's rows were staged upon.

@@ -71,6 +71,19 @@ def watched(state: LedgerState, lineage: Lineage, now: datetime) -> list[Claim]:
     return [*state.open, *slow]
 
 
+def in_doubt(claim: Claim, lineage: Lineage) -> bool:
+    """Whether the snapshots are gone that would tell if a claim is in main.
+
+    Where another claim with the same token is there, it is not, and can no longer get in.
+    """
+    return not (
+        lineage.picked(claim) is not None
+        or lineage.carrying(claim.n) is not None
+        or lineage.complete_since(claim.n - 1)
+        or lineage.complete_since_staging(claim)
+    )
+
+
 def decide(spec: TableSpec, state: LedgerState, lineage: Lineage, now: datetime) -> Decisions:
     """What became of each watched claim.
 
@@ -83,10 +96,9 @@ def decide(spec: TableSpec, state: LedgerState, lineage: Lineage, now: datetime)
         if snapshot is not None:
             confirm.append((claim, snapshot))
             continue
-        # Another claim in main with the same token: ours can no longer get in.
-        lost = lineage.carrying(claim.n) is not None
-        if not (lost or lineage.complete_since(claim.n - 1) or lineage.complete_since_staging(claim)):
+        if in_doubt(claim, lineage):
             raise ClaimInDoubtError(_in_doubt(spec, claim))
+        lost = lineage.carrying(claim.n) is not None
         # What has lost goes at once, lest it be picked after all where somebody expires the token's snapshot.
         if claim in state.open and (now >= claim.deadline or (lost and claim.id in lineage.staged)):
             abandon.append(claim)
@@ -202,6 +214,6 @@ def _in_doubt(spec: TableSpec, claim: Claim) -> str:
     return (
         f"{spec.name}: it cannot be told whether claim {claim.id} (token {claim.token}) is in the table: snapshots of "
         f"main since the batch before it are gone. Nothing is appended until that is settled. Look for rows of these "
-        f"files in the table, then record what you found with iceberg_assets.tables.Ledger: confirm() if they are in, "
-        f"withdraw() if not:\n  {files}"
+        f"files in the table, then say what you found with: iceberg-assets ledger resolve {spec.name} {claim.id} "
+        f"--in, or --not-in:\n  {files}"
     )

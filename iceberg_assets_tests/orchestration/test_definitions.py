@@ -83,6 +83,8 @@ def test_a_table_is_an_append_and_four_assets_downstream(location, monkeypatch):
     assert {(key.asset_key, key.name) for key in graph.asset_check_keys} == {
         (table, "small_files"),
         (table, "snapshots"),
+        (table, "freshness"),
+        (table, "ledger_complete"),
         (below[0], "rows_preserved"),
         (below[1], "rows_preserved"),
     }

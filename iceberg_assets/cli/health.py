@@ -1,52 +1,18 @@
-"""The command line: how the project's tables are, what should be done to them, and SQL over them."""
+"""``health`` and ``plan``: how tables are and what should be done to them, from Iceberg's metadata, without Spark."""
 
-import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-import yaml
-from rich.console import Console
 from rich.table import Table
-from typer.core import TyperGroup
 
-from iceberg_assets import spark
-from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
+from iceberg_assets.cli.common import JsonOption, ProfileOption, TableArgument, app, chosen, print_json, print_table
 from iceberg_assets.health import DateHealth, Plan, TableHealth, plan, read_health
-from iceberg_assets.profiles import Profile, load_profile, project_root
-from iceberg_assets.spec import TableSpec, parse_table
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.units import format_bytes
-
-_COMPONENT = "iceberg_assets.IcebergTable"
-# Folders of a project that hold other people's YAML, or none.
-_NOT_OURS = {".venv", "build", "data", "dist", "node_modules"}
-
-
-class _OneMessage(TyperGroup):
-    """Ends with 2 and one message where the project refuses something: a traceback would bury the way out."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except IcebergAssetsError as error:
-            typer.echo(str(error), err=True)
-            raise typer.Exit(2) from None
-
-
-app = typer.Typer(
-    cls=_OneMessage,
-    no_args_is_help=True,
-    add_completion=False,
-    help="Look at the Iceberg tables that the project in this folder declares.",
-)
-
-TableArgument = Annotated[str | None, typer.Argument(help="namespace.table; every declared table unless given.")]
-ProfileOption = Annotated[str | None, typer.Option(help="Look there, instead of where the table's YAML says.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="For programs: one JSON document.")]
 
 
 @app.command()
@@ -54,14 +20,14 @@ def health(table: TableArgument = None, profile: ProfileOption = None, as_json: 
     """How tables are, from Iceberg's metadata, without Spark."""
     looks = list(_looks(table, profile))
     if as_json:
-        _print_json([_health_record(look) for look in looks])
+        print_json([_health_record(look) for look in looks])
         return
     for look in looks:
         if look.health is None:
             typer.echo(f"{look.spec.name} does not exist yet: materialize a date of it")
         else:
             typer.echo(f"{look.spec.name}: {_counts(look.health)}")
-            _print(_health_table(look.health))
+            print_table(_health_table(look.health))
 
 
 @app.command("plan")
@@ -76,29 +42,12 @@ def plan_(table: TableArgument = None, profile: ProfileOption = None, as_json: J
         (look.spec, plan(look.spec, look.health, history=(), running=(), now=now)) for look in _looks(table, profile)
     ]
     if as_json:
-        _print_json([{"table": spec.name, "history": "unknown", **_plan_record(planned)} for spec, planned in plans])
+        print_json([{"table": spec.name, "history": "unknown", **_plan_record(planned)} for spec, planned in plans])
         return
     for spec, planned in plans:
         typer.echo(f"{spec.name}: {len(planned.requests)} to do, {len(planned.waiting)} waiting")
-        _print(_plan_table(planned))
+        print_table(_plan_table(planned))
     typer.echo("Without the event log of a Dagster instance: earlier attempts and runs in flight are not known.")
-
-
-@app.command()
-def sql(
-    command: Annotated[str, typer.Option("-c", "--command", help="One Spark SQL statement.")],
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Run one Spark SQL statement; tables are those of the profile's catalog."""
-    result = spark.query(load_profile(profile, project_root()), command)
-    if as_json:
-        _print_json([dict(zip(result.columns, row, strict=True)) for row in result.rows])
-        return
-    shown = Table(*result.columns)
-    for row in result.rows:
-        shown.add_row(*("NULL" if value is None else str(value) for value in row))
-    _print(shown)
 
 
 @dataclass(frozen=True)
@@ -111,41 +60,8 @@ class _Look:
 
 
 def _looks(table: str | None, profile: str | None) -> Iterator[_Look]:
-    root = project_root()
-    specs = declared_tables(root)
-    chosen = [spec for spec in specs if table in (None, spec.name)]
-    if not chosen:
-        known = ", ".join(spec.name for spec in specs) or f"none: no {_COMPONENT} in a defs folder below {root}"
-        raise ConfigurationError(f"there is no table '{table or ''}' in this project; declared are {known}")
-    for spec in chosen:
-        found = load_profile(profile or spec.profile, root)
+    for spec, found in chosen(table, profile):
         yield _Look(spec, found, read_health(found, spec))
-
-
-def declared_tables(root: Path) -> list[TableSpec]:
-    """Every table that the YAML of a project declares, by name.
-
-    Args:
-        root: the folder of its ``pyproject.toml``; any ``defs`` folder below it counts.
-
-    Raises:
-        ConfigurationError: a file is not YAML, or a declaration is wrong.
-    """
-    specs = [
-        parse_table(document.get("attributes") or {}, root=root, variables=os.environ, where=str(file))
-        for file in sorted(root.glob("**/defs/**/*.yaml"))
-        if not _NOT_OURS.intersection(file.relative_to(root).parts)
-        for document in _documents(file)
-        if document.get("type") == _COMPONENT
-    ]
-    return sorted(specs, key=lambda spec: spec.name)
-
-
-def _documents(file: Path) -> list[Mapping[str, Any]]:
-    try:
-        return [document for document in yaml.safe_load_all(file.read_text()) if isinstance(document, Mapping)]
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{file} is not YAML: {error}") from error
 
 
 def _health_record(look: _Look) -> dict[str, Any]:
@@ -228,11 +144,3 @@ def _plan_table(planned: Plan) -> Table:
             )
             shown.add_row(part, ", ".join(entry.operations), days, entry.reason)
     return shown
-
-
-def _print(shown: Table) -> None:
-    Console(highlight=False).print(shown)
-
-
-def _print_json(document: object) -> None:
-    typer.echo(json.dumps(document, indent=2, default=str, ensure_ascii=False))

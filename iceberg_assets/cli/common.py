@@ -1,0 +1,125 @@
+"""What the commands share: the application, its options, and the tables that the project declares."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.table import Table
+from typer.core import TyperGroup
+
+from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
+from iceberg_assets.profiles import Profile, load_profile, project_root
+from iceberg_assets.spec import TableSpec, parse_table
+
+_COMPONENT = "iceberg_assets.IcebergTable"
+# Folders of a project that hold other people's YAML, or none.
+_NOT_OURS = {".venv", "build", "data", "dist", "node_modules"}
+
+
+class _OneMessage(TyperGroup):
+    """Ends with 2 and one message where the project refuses something: a traceback would bury the way out."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except IcebergAssetsError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=_OneMessage,
+    no_args_is_help=True,
+    add_completion=False,
+    help="Look at the Iceberg tables that the project in this folder declares.",
+)
+
+TableArgument = Annotated[str | None, typer.Argument(help="namespace.table; every declared table unless given.")]
+ProfileOption = Annotated[str | None, typer.Option(help="Look there, instead of where the table's YAML says.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="For programs: one JSON document.")]
+
+
+def chosen(table: str | None, profile: str | None) -> Iterator[tuple[TableSpec, Profile]]:
+    """The declared table of that name, or all of them, each with its profile.
+
+    Raises:
+        ConfigurationError: there is no such table; names those that are declared.
+    """
+    root = project_root()
+    specs = declared_tables(root)
+    found = [spec for spec in specs if table in (None, spec.name)]
+    if not found:
+        known = ", ".join(spec.name for spec in specs) or f"none: no {_COMPONENT} in a defs folder below {root}"
+        raise ConfigurationError(f"there is no table '{table or ''}' in this project; declared are {known}")
+    for spec in found:
+        yield spec, load_profile(profile or spec.profile, root)
+
+
+def declared_tables(root: Path) -> list[TableSpec]:
+    """Every table that the YAML of a project declares, by name.
+
+    Args:
+        root: the folder of its ``pyproject.toml``; any ``defs`` folder below it counts.
+
+    Raises:
+        ConfigurationError: a file is not YAML, or a declaration is wrong.
+    """
+    specs = [
+        parse_table(document.get("attributes") or {}, root=root, variables=os.environ, where=str(file))
+        for file in sorted(root.glob("**/defs/**/*.yaml"))
+        if not _NOT_OURS.intersection(file.relative_to(root).parts)
+        for document in _documents(file)
+        if document.get("type") == _COMPONENT
+    ]
+    return sorted(specs, key=lambda spec: spec.name)
+
+
+def _documents(file: Path) -> list[Mapping[str, Any]]:
+    try:
+        return [document for document in yaml.safe_load_all(file.read_text()) if isinstance(document, Mapping)]
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{file} is not YAML: {error}") from error
+
+
+def print_table(shown: Table) -> None:
+    """A table for people."""
+    Console(highlight=False).print(shown)
+
+
+def print_json(document: object) -> None:
+    """A document for programs."""
+    typer.echo(json.dumps(document, indent=2, default=str, ensure_ascii=False))
+
+
+DatesOption = Annotated[
+    list[str] | None,
+    typer.Option("--date", help="A date, or first..last of several; may be given more than once.", metavar="DATE"),
+]
+
+
+def dates_of(spec: TableSpec, given: list[str] | None) -> list[date]:
+    """The dates that were given, each once.
+
+    Raises:
+        ConfigurationError: one is no date, or lies outside the table's partitions.
+    """
+    days, now = set[date](), datetime.now(UTC)
+    for text in given or ():
+        first, _, last = text.partition("..")
+        try:
+            low, high = date.fromisoformat(first), date.fromisoformat(last or first)
+        except ValueError:
+            raise ConfigurationError(f"--date {text}: expected 2013-01-31, or 2013-01-01..2013-01-31") from None
+        inside = spec.dates.between(low, high, now)
+        if not inside or (inside[0], inside[-1]) != (low, high):
+            raise ConfigurationError(
+                f"--date {text}: the partitions of {spec.name} are {spec.dates.start} to {spec.dates.last(now)}"
+            )
+        days.update(inside)
+    return sorted(days)
