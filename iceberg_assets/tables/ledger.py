@@ -15,7 +15,7 @@ from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import STATE_NAMESPACE, Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import slug
-from iceberg_assets.tables.ledger_table import create_ledger, fold, of_days, open_ledger, to_arrow
+from iceberg_assets.tables.ledger_table import create_ledger, fold, from_arrow, of_days, open_ledger, to_arrow
 from iceberg_assets.tables.source import RawFile
 
 CLAIM_DEADLINE = timedelta(hours=1)
@@ -307,9 +307,8 @@ class Ledger:
         if table is None:
             return LedgerState()
         wanted = f"table_uuid = '{self.table_uuid}'" + ("" if days is None else f" and {of_days(days)}")
-        columns = table.scan(row_filter=wanted, selected_fields=_COLUMNS).to_arrow().select(_COLUMNS).to_pydict()
-        rows = zip(*columns.values(), strict=True)
-        return LedgerState.of(LedgerRow(Event(event), *more) for event, *more in rows)
+        stored = table.scan(row_filter=wanted, selected_fields=_COLUMNS).to_arrow()
+        return LedgerState.of(LedgerRow(Event(event), *more) for event, *more in from_arrow(stored, _COLUMNS))
 
     def claim(
         self,

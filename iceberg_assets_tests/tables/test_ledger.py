@@ -69,8 +69,8 @@ def test_confirmed_outweighs_abandoned_in_any_order() -> None:
 def test_withdrawn_outweighs_abandoned_in_any_order() -> None:
     """A runner taken for dead that gives its claim up is not watched any longer."""
     ends = [ended(Event.ABANDONED, "c"), ended(Event.WITHDRAWN, "c", at=NOON + timedelta(minutes=1))]
-    for given in (ends, ends[::-1]):
-        state = LedgerState.of([*claimed("c", raw("a")), *given])
+    for order in (ends, ends[::-1]):
+        state = LedgerState.of([*claimed("c", raw("a")), *order])
         assert (state.open, state.abandoned, state.ends) == ((), (), {"c": Event.WITHDRAWN})
 
 
