@@ -1,7 +1,7 @@
 """The command line: look at the project's tables, append to them, and settle what their ledgers say."""
 
-from iceberg_assets.cli import append, health, ledger, sql
+from iceberg_assets.cli import append, health, ledger, quarantine, sql
 from iceberg_assets.cli.common import app, declared_tables
 
 # In the order of the help; each module adds its commands to the application.
-__all__ = ["app", "append", "declared_tables", "health", "ledger", "sql"]
+__all__ = ["app", "append", "declared_tables", "health", "ledger", "quarantine", "sql"]
