@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-intake test test-faults check lint types imports feed dev lock clean
+.PHONY: help setup demo bench-append bench-intake test test-faults check lint types imports feed dev lock clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -29,6 +29,9 @@ SEEDS ?= 0:50
 RESULTS ?= docs/exactly-once-results.json
 test-faults: $(READY) ## processes killed and run at once, SEEDS=a:b; see docs/exactly-once.md
 	$(BIN)/python -m iceberg_assets_tests.faults.rounds $(SEEDS) --results $(RESULTS)
+
+bench-append: $(READY) ## our append beside a hand-written one: medians, ratios and limits
+	$(BIN)/python -m benchmarks.bench_append
 
 bench-intake: $(READY) ## 10,000 footers, and a date against a ledger of a million files: figures and limits
 	$(BIN)/python -m benchmarks.bench_intake

@@ -19,10 +19,11 @@ import pyarrow.parquet as pq
 
 from iceberg_assets.profiles import load_profile
 from iceberg_assets.spec import parse_table
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, Event
 from iceberg_assets.tables.fit import fit
 from iceberg_assets.tables.footers import read_footers
 from iceberg_assets.tables.intake import arrived
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Event, Ledger
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.ledger_table import create_ledger, to_arrow
 from iceberg_assets.tables.source import RawFile
 

@@ -23,7 +23,7 @@ from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables import operator
-from iceberg_assets.tables.ledger import Claim, Entry
+from iceberg_assets.tables.claims import Claim, Entry
 from iceberg_assets.tables.operator import Shown
 from iceberg_assets.tables.standing import Standing
 

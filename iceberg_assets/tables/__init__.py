@@ -1,8 +1,9 @@
 """Create, append and the ledger: each raw file's rows are in the table once."""
 
 from iceberg_assets.tables.append import AppendOutcome, append
+from iceberg_assets.tables.claims import LedgerState
 from iceberg_assets.tables.create import check_places, ensure_table
-from iceberg_assets.tables.ledger import Ledger, LedgerState
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.recover import protected_since, recover
 from iceberg_assets.tables.source import RawFile, raw_files
 from iceberg_assets.tables.standing import completeness

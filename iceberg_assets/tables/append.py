@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from iceberg_assets.errors import ClaimInDoubtError, SourceError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status, TableSpec
+from iceberg_assets.tables.claims import Content, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows
 from iceberg_assets.tables.create import check_places, ensure_table
 from iceberg_assets.tables.evolve import changes, evolve
 from iceberg_assets.tables.fields import fields_of
 from iceberg_assets.tables.fit import Problem, in_words
 from iceberg_assets.tables.intake import Inspected, Judged, arrived, inspect, judge
-from iceberg_assets.tables.ledger import Content, Ledger, LedgerState
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown

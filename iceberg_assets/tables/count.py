@@ -18,8 +18,8 @@ from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.claims import Content
 from iceberg_assets.tables.create import escaped, with_derived
-from iceberg_assets.tables.ledger import Content
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets.tables.target import sql_name
 

@@ -6,10 +6,10 @@ from datetime import date, datetime
 
 from iceberg_assets.errors import SourceError
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.claims import LedgerState
 from iceberg_assets.tables.fields import Field
 from iceberg_assets.tables.fit import Problem, fit, unreadable
 from iceberg_assets.tables.footers import Footer, UnreadableFile, read_footers
-from iceberg_assets.tables.ledger import LedgerState
 from iceberg_assets.tables.nulls import nulls, required_in
 from iceberg_assets.tables.quarantine import quarantine
 from iceberg_assets.tables.source import RawFile, landed, raw_files

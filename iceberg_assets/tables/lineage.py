@@ -8,7 +8,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_assets.tables.ledger import BRANCH_PREFIX, CLAIM_PROPERTY, Claim, token
+from iceberg_assets.tables.claims import BRANCH_PREFIX, CLAIM_PROPERTY, Claim, token
 
 # Iceberg's own keys: a pick that is a fast-forward keeps the staged snapshot with its wap.id, any other one makes a
 # new snapshot with the other two (org.apache.iceberg.SnapshotSummary, CherryPickOperation).

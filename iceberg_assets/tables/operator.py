@@ -12,8 +12,9 @@ import pyarrow as pa
 from iceberg_assets.errors import ConfigurationError, LedgerError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.claims import CLAIM_PROPERTY, Claim, Content, Entry, Event, LedgerState
 from iceberg_assets.tables.count import contents_of, counts_by_statistics
-from iceberg_assets.tables.ledger import CLAIM_PROPERTY, Claim, Content, Entry, Event, Ledger, LedgerState
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage, said
 from iceberg_assets.tables.recover import clear_away, recover, utc_now, watched
 from iceberg_assets.tables.source import RawFile, landed

@@ -17,17 +17,9 @@ from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceE
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim, Content, Entry, Event, LedgerState
 from iceberg_assets.tables.count import read_raw
-from iceberg_assets.tables.ledger import (
-    CLAIM_DEADLINE,
-    CLAIM_PROPERTY,
-    Claim,
-    Content,
-    Entry,
-    Event,
-    Ledger,
-    LedgerState,
-)
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage, said
 from iceberg_assets.tables.recover import Clock, clear_away, recover
 from iceberg_assets.tables.replace import delete_dates, going, rows_of

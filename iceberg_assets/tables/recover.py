@@ -24,7 +24,8 @@ from iceberg_assets.errors import ClaimInDoubtError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import TableSpec
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Claim, Event, Ledger, LedgerState
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Event, LedgerState
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage
 from iceberg_assets.tables.target import load_target, sql_name
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.claims import Claim, Content, Entry, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows
-from iceberg_assets.tables.ledger import Claim, Content, Entry, LedgerState
 from iceberg_assets.tables.source import RawFile, raw_files
 from iceberg_assets.tables.target import load_target, of_dates, sql_name
 

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Claim, Entry, Event, Ledger, LedgerState
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Entry, Event, LedgerState
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage
 from iceberg_assets.tables.recover import in_doubt, utc_now, watched
 from iceberg_assets.tables.target import load_target

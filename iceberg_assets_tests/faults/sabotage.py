@@ -9,7 +9,8 @@ from unittest.mock import patch
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables import publish
-from iceberg_assets.tables.ledger import Claim, Ledger
+from iceberg_assets.tables.claims import Claim
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage
 from iceberg_assets.tables.recover import Recovered
 from iceberg_assets.tables.target import load_target

@@ -13,10 +13,11 @@ from pyiceberg.table import Table
 from iceberg_assets.profiles import STATE_NAMESPACE, Profile
 from iceberg_assets.spec import TableSpec, parse_table
 from iceberg_assets.spec.names import slug
+from iceberg_assets.tables.claims import BRANCH_PREFIX, LedgerState
 from iceberg_assets.tables.fields import Field
 from iceberg_assets.tables.fit import fit
 from iceberg_assets.tables.footers import read_footers
-from iceberg_assets.tables.ledger import BRANCH_PREFIX, Ledger, LedgerState
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.source import RawFile
 
 D1, D2, D3 = date(2013, 1, 1), date(2013, 1, 2), date(2013, 1, 3)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from iceberg_assets.errors import ConfigurationError, SourceError
 from iceberg_assets.profiles import STATE_NAMESPACE
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Event, Ledger, LedgerRow, LedgerState
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, Event, LedgerRow, LedgerState
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.ledger_table import of_days, to_arrow
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets_tests.tables.helpers import D1, D2, Feed

@@ -12,8 +12,8 @@ from iceberg_assets.errors import ClaimInDoubtError, ConfigurationError, LedgerE
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append, operator
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Content, Event
 from iceberg_assets.tables.count import counts_by_statistics
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Claim, Content, Event
 from iceberg_assets.tables.lineage import Lineage
 from iceberg_assets.tables.source import RawFile, landed
 from iceberg_assets.tables.standing import Standing, completeness, standing

@@ -11,7 +11,7 @@ from iceberg_assets.errors import ClaimInDoubtError
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import Ledger, append, protected_since, recover
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim
 from iceberg_assets.tables.publish import STEPS
 from iceberg_assets.tables.target import sql_name
 from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, Killed, kill_at

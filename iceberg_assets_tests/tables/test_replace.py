@@ -12,7 +12,7 @@ from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append, recover
-from iceberg_assets.tables.ledger import CLAIM_DEADLINE, Claim, Content, Entry, Event, LedgerState
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Content, Entry, Event, LedgerState
 from iceberg_assets.tables.replace import going
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets.tables.target import sql_name

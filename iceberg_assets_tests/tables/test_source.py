@@ -14,8 +14,8 @@ import pytest
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append
+from iceberg_assets.tables.claims import LedgerState
 from iceberg_assets.tables.intake import arrived
-from iceberg_assets.tables.ledger import LedgerState
 from iceberg_assets.tables.quarantine import quarantined, restore
 from iceberg_assets.tables.target import sql_name
 from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, make_feed
