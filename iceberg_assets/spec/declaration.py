@@ -86,7 +86,7 @@ def anchored(spec: TableSpec, root: Path) -> TableSpec:
         return spec
     if not spec.source.path.startswith("/") and (special := set(str(root)) & set("%*?[{")):
         raise ConfigurationError(
-            f"{spec.name}: source.path is read from {root}, and {' '.join(sorted(special))} in that folder's name would "
+            f"{spec.name}: source.path is read from {root}, and {' '.join(sorted(special))} in its name would "
             "be taken for a pattern: move the project, or land raw files elsewhere and give an absolute source.path"
         )
     source = spec.source.model_copy(update={"path": str(root / spec.source.path)})

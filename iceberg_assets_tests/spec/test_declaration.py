@@ -134,5 +134,5 @@ def test_slugs_of_different_names_differ():
 
 
 def test_a_project_folder_that_would_be_a_pattern_is_refused():
-    with pytest.raises(ConfigurationError, match=r"source\.path is read from /pro%ject, and % in that folder's name"):
+    with pytest.raises(ConfigurationError, match=r"source\.path is read from /pro%ject, and % in its name"):
         parse_table(yaml.safe_load(WHOLE), root=Path("/pro%ject"), variables={}, where="defs.yaml")
