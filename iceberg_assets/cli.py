@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
-from iceberg_assets import spark
 from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
 from iceberg_assets.health import DateHealth, Plan, TableHealth, plan, read_health
 from iceberg_assets.profiles import Profile, load_profile, project_root
+from iceberg_assets.spark import query
 from iceberg_assets.spec import TableSpec, parse_table
 from iceberg_assets.spec.units import format_bytes
 
@@ -91,7 +91,7 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Run one Spark SQL statement; tables are those of the profile's catalog."""
-    result = spark.query(load_profile(profile, project_root()), command)
+    result = query(load_profile(profile, project_root()), command)
     if as_json:
         _print_json([dict(zip(result.columns, row, strict=True)) for row in result.rows])
         return
