@@ -107,7 +107,7 @@ def test_dates_that_are_still_written_are_left_alone_and_say_when(locate, spark)
     scatter(location, spark, days(2))
     tick = location.tick(COMPACTION)
     assert not tick.run_requests
-    assert "2024-01-02: 5 files, 4 would go" in tick.skip_message
+    assert "2024-01-01 to 2024-01-02: 11 files, 9 would go" in tick.skip_message
     assert "quiet after 1h" in tick.skip_message
     failed = location.run(days(2)[0], days(2)[0], "compacted", fails=True)
     assert "force: true" in str(failed.get_step_failure_events()[0].step_failure_data.error)
