@@ -15,7 +15,7 @@ DEV_HOME := $(CURDIR)/.dagster_home
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(READY) ## real flights become a healthy Iceberg table, by sensors, in about four minutes
+demo: $(READY) ## real flights become a healthy Iceberg table, by sensors; some minutes
 	$(BIN)/python -m demo.run
 
 test: lint types imports ## everything that CI runs: lint, types, import rules, all tests, the demo

@@ -26,7 +26,7 @@ from iceberg_assets.errors import IcebergAssetsError
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "demo"
 RAW, CATALOG, WAREHOUSE, HOME = (BUILD / name for name in ("raw", "catalog.db", "warehouse", "dagster_home"))
-SECONDS_FOR_THE_SENSORS = 420
+SECONDS_FOR_THE_SENSORS = 600
 DAY = 86_400
 
 

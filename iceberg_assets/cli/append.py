@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from iceberg_assets import spark
 from iceberg_assets.cli.common import (
     DatesOption,
     JsonOption,
@@ -17,6 +16,7 @@ from iceberg_assets.cli.common import (
     print_table,
 )
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.spark import session
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append as append_dates
 
@@ -38,7 +38,7 @@ def append(
         raise ConfigurationError(f"{spec.name} has no source: somebody else writes it")
     if not (days := dates_of(spec, date)):
         raise ConfigurationError("name the dates: --date 2013-01-31, or --date 2013-01-01..2013-01-31")
-    outcomes = append_dates(spark.session(found), found, spec, days, replaces=replace)
+    outcomes = append_dates(session(found), found, spec, days, replaces=replace)
     if as_json:
         print_json(
             [

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from iceberg_assets import spark
 from iceberg_assets.cli.common import JsonOption, ProfileOption, app, print_json, print_table
 from iceberg_assets.profiles import load_profile, project_root
+from iceberg_assets.spark import query
 
 
 @app.command()
@@ -17,7 +17,7 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Run one Spark SQL statement; tables are those of the profile's catalog."""
-    result = spark.query(load_profile(profile, project_root()), command)
+    result = query(load_profile(profile, project_root()), command)
     if as_json:
         print_json([dict(zip(result.columns, row, strict=True)) for row in result.rows])
         return

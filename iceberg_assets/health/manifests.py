@@ -24,10 +24,14 @@ def manifests_due(policy: Manifests, health: TableHealth) -> ManifestsDue:
     """
     sizes = [one.size for one in health.manifests if one.content == "data" and one.spec_id == health.spec_id]
     if len(sizes) < policy.min_count:
-        return ManifestsDue(False, f"{len(sizes)} manifests, due from {policy.min_count}")
+        return ManifestsDue(False, f"{_count(len(sizes))}, due from {policy.min_count}")
     target = int(health.properties.get("commit.manifest.target-size-bytes", _DEFAULT_TARGET))
     after = -(-sum(sizes) // target)
-    reason = f"{len(sizes)} manifests would become {after}"
+    reason = f"{_count(len(sizes))} would become {after}"
     if 2 * after > len(sizes):
         return ManifestsDue(False, f"{reason}, which is not half of them")
     return ManifestsDue(True, reason)
+
+
+def _count(number: int) -> str:
+    return "1 manifest" if number == 1 else f"{number} manifests"

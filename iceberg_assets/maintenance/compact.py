@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date, datetime
 
 from iceberg_assets.health import DateHealth, TableHealth, Unit, compaction_unit
-from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.maintained import Maintained, Session, health_of
 from iceberg_assets.maintenance.measure import Replacement, replacements, roll_back
 from iceberg_assets.profiles import Profile
@@ -71,9 +71,7 @@ def _rewrite(
     try:
         execute(spark(), statement)
     except EngineError as error:
-        if error.conflict:
-            return _outcome(Status.SKIPPED, f"main moves: {error}", retryable=True)
-        return _outcome(Status.FAILED, str(error))
+        return refused(Operation.COMPACT, error)
     commits = replacements(spark(), profile, spec, health.snapshot_id, where)
     removed, added = (sum(getattr(one, name) for one in commits) for name in ("removed_files", "added_files"))
     if broken := next((one for one in commits if not one.rows_preserved), None):

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from iceberg_assets.errors import IcebergAssetsError
+from iceberg_assets.spec import Operation, Outcome, Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +38,13 @@ def execute(spark: "SparkSession", statement: str) -> list[Any]:
         return spark.sql(statement).collect()
     except (PySparkException, Py4JError) as error:
         raise EngineError(str(error)) from error
+
+
+def refused(operation: Operation, error: EngineError) -> Outcome:
+    """The outcome of a statement that failed: somebody else's commit passes by itself, anything else does not."""
+    if error.conflict:
+        return Outcome(operation, Status.SKIPPED, f"main moves: {error}", retryable=True)
+    return Outcome(operation, Status.FAILED, str(error))
 
 
 def _first_lines(message: str) -> str:

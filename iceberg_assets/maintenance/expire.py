@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date, datetime
 
 from iceberg_assets.health import TableHealth, expirable, expire_arguments
-from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden
 from iceberg_assets.maintenance.maintained import Maintained, Session, health_of, on_the_table
 from iceberg_assets.profiles import Profile
@@ -44,9 +44,7 @@ def expire_snapshots(
         try:
             execute(spark(), statement)
         except EngineError as error:
-            if error.conflict:
-                return _outcome(Status.SKIPPED, f"main moves: {error}", retryable=True)
-            return _outcome(Status.FAILED, str(error))
+            return refused(Operation.EXPIRE_SNAPSHOTS, error)
         left = {snapshot.id for snapshot in health_of(profile, spec).snapshots}
         gone = {snapshot.id for snapshot in before.snapshots} - left
         return replace(
@@ -61,5 +59,5 @@ def expire_snapshots(
     return on_the_table(profile, spec, days, operate)
 
 
-def _outcome(status: Status, reason: str, *, retryable: bool = False) -> Outcome:
-    return Outcome(Operation.EXPIRE_SNAPSHOTS, status, reason, retryable=retryable)
+def _outcome(status: Status, reason: str) -> Outcome:
+    return Outcome(Operation.EXPIRE_SNAPSHOTS, status, reason)

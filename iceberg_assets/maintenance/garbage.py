@@ -1,8 +1,10 @@
 """What stands in the way of deleting files of a table."""
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from iceberg_assets.health import TableHealth
@@ -27,7 +29,7 @@ def neighbours(profile: Profile, health: TableHealth) -> list[str]:
     """
     catalog = profile.pyiceberg()
     found = []
-    for namespace in catalog.list_namespaces():
+    for namespace in _namespaces(catalog):
         for identifier in catalog.list_tables(namespace):
             if tuple(identifier) == health.table:
                 continue
@@ -38,6 +40,14 @@ def neighbours(profile: Profile, health: TableHealth) -> list[str]:
             if _inside(location, health.location) or _inside(health.location, location):
                 found.append(f"{format_identifier(tuple(identifier))} at {location}")
     return found
+
+
+def _namespaces(catalog: Catalog, parent: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every namespace below ``parent``, nested ones too."""
+    for namespace in catalog.list_namespaces(parent):
+        if len(namespace) > len(parent):
+            yield namespace
+            yield from _namespaces(catalog, namespace)
 
 
 def _inside(inner: str, outer: str) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 from iceberg_assets.health import TableHealth, manifests_due
-from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.maintained import Maintained, Session, health_of, on_the_table
 from iceberg_assets.maintenance.measure import replacements, roll_back
 from iceberg_assets.profiles import Profile
@@ -23,9 +23,7 @@ def rewrite_manifests(spark: Session, profile: Profile, spec: TableSpec, days: S
         try:
             execute(spark(), call(profile.catalog.name, "rewrite_manifests", table=quote(*spec.table)))
         except EngineError as error:
-            if error.conflict:
-                return _outcome(Status.SKIPPED, f"main moves: {error}", retryable=True)
-            return _outcome(Status.FAILED, str(error))
+            return refused(Operation.REWRITE_MANIFESTS, error)
         for one in replacements(spark(), profile, spec, before.snapshot_id, None):
             if not one.rows_preserved:
                 back = "main was put back" if roll_back(profile, spec, one) else "others have committed since"
@@ -42,5 +40,5 @@ def rewrite_manifests(spark: Session, profile: Profile, spec: TableSpec, days: S
     return on_the_table(profile, spec, days, operate)
 
 
-def _outcome(status: Status, reason: str, *, retryable: bool = False) -> Outcome:
-    return Outcome(Operation.REWRITE_MANIFESTS, status, reason, retryable=retryable)
+def _outcome(status: Status, reason: str) -> Outcome:
+    return Outcome(Operation.REWRITE_MANIFESTS, status, reason)

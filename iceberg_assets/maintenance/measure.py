@@ -103,7 +103,7 @@ def _live_rows(snapshot: Snapshot) -> int | None:
 
 def _count(spark: "SparkSession", profile: Profile, spec: TableSpec, snapshot_id: int, where: str | None) -> int:
     table = quote(profile.catalog.name, *spec.table)
-    return spark.read.option("snapshot-id", snapshot_id).table(table).where(where or "true").count()
+    return spark.read.option("versionAsOf", snapshot_id).table(table).where(where or "true").count()
 
 
 def roll_back(profile: Profile, spec: TableSpec, replacement: Replacement) -> bool:

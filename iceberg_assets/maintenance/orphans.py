@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date, datetime
 
 from iceberg_assets.health import TableHealth
-from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden, neighbours
 from iceberg_assets.maintenance.maintained import Maintained, Session, on_the_table
 from iceberg_assets.maintenance.measure import load
@@ -39,7 +39,7 @@ def remove_orphans(
                 return _outcome(Status.NOTHING_TO_DO, f"no orphan older than {cut_off:%Y-%m-%d %H:%M:%S %Z}")
             execute(spark(), _call(profile, **arguments))
         except EngineError as error:
-            return _outcome(Status.FAILED, str(error))
+            return refused(Operation.REMOVE_ORPHANS, error)
         files = load(profile, spec).io
         left = [path for path in listed if files.new_input(path).exists()]
         gone = len(listed) - len(left)
@@ -61,5 +61,5 @@ def _paths(rows: Iterable[Sequence[str]]) -> list[str]:
     return sorted(row[0] for row in rows)
 
 
-def _outcome(status: Status, reason: str, *, retryable: bool = False) -> Outcome:
-    return Outcome(Operation.REMOVE_ORPHANS, status, reason, retryable=retryable)
+def _outcome(status: Status, reason: str) -> Outcome:
+    return Outcome(Operation.REMOVE_ORPHANS, status, reason)

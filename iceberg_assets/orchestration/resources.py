@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from iceberg_assets import spark
 from iceberg_assets.profiles import load_profile
+from iceberg_assets.spark import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,15 +31,15 @@ class IcebergSpark(dg.ConfigurableResource):  # type: ignore[type-arg]
         Raises:
             ConfigurationError: the machine lacks what Spark needs.
         """
-        return spark.session(load_profile(self.profile, Path(self.root)), _build)
+        return session(load_profile(self.profile, Path(self.root)), _build)
 
 
 def _build(settings: dict[str, str]) -> "SparkSession":
     # Imported late: dagster-pyspark brings pyspark with it.
     from dagster_pyspark import LazyPySparkResource
 
-    session: SparkSession = LazyPySparkResource(spark_config=dict(settings)).spark_session
-    return session
+    built: SparkSession = LazyPySparkResource(spark_config=dict(settings)).spark_session
+    return built
 
 
 @cache

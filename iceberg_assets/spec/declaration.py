@@ -77,8 +77,17 @@ def parse_table(attributes: Mapping[str, Any], *, root: Path, variables: Mapping
 
 
 def anchored(spec: TableSpec, root: Path) -> TableSpec:
-    """The same table with an absolute ``source.path``; one with a scheme (``s3a://``) stays as it is."""
+    """The same table with an absolute ``source.path``; one with a scheme (``s3a://``) stays as it is.
+
+    Raises:
+        ConfigurationError: the folder's own name would be read as a part of the pattern.
+    """
     if spec.source is None or "://" in spec.source.path:
         return spec
+    if not spec.source.path.startswith("/") and (special := set(str(root)) & set("%*?[{")):
+        raise ConfigurationError(
+            f"{spec.name}: source.path is read from {root}, and {' '.join(sorted(special))} in its name would "
+            "be taken for a pattern: move the project, or land raw files elsewhere and give an absolute source.path"
+        )
     source = spec.source.model_copy(update={"path": str(root / spec.source.path)})
     return spec.model_copy(update={"source": source})

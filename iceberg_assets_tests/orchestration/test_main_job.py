@@ -107,7 +107,7 @@ def test_dates_that_are_still_written_are_left_alone_and_say_when(locate, spark)
     scatter(location, spark, days(2))
     tick = location.tick(COMPACTION)
     assert not tick.run_requests
-    assert "2024-01-02: 5 files, 4 would go" in tick.skip_message
+    assert "2024-01-01 to 2024-01-02: 11 files, 9 would go" in tick.skip_message
     assert "quiet after 1h" in tick.skip_message
     failed = location.run(days(2)[0], days(2)[0], "compacted", fails=True)
     assert "force: true" in str(failed.get_step_failure_events()[0].step_failure_data.error)
@@ -253,3 +253,21 @@ def test_a_table_inside_anothers_location_keeps_its_files(locate, spark, profile
     assert shown["iceberg/status"] == "skipped"
     assert f"{namespace}.inner" in shown["iceberg/reason"]
     assert all(path.exists() for path in files)
+
+
+def test_a_table_that_others_write_is_maintained_all_the_same(locate, spark):
+    location = locate(source=None)
+    name = ".".join(["local", *location.table.spec.table])
+    spark.sql(f"CREATE NAMESPACE local.{location.table.spec.table[0]}")
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, ts TIMESTAMP) USING iceberg PARTITIONED BY (days(ts))")
+    assert "has no snapshot yet" in location.tick(COMPACTION).skip_message
+    for _ in range(5):
+        spark.sql(f"INSERT INTO {name} VALUES (1, TIMESTAMP '2024-01-02 01:00:00+00:00')")
+    noticed = location.tick(COMPACTION)
+    (request,) = noticed.run_requests or []
+    assert location.shown(days(2)[1])["iceberg/data_files"] == 5
+    assert not location.check("small_files")
+    assert launch(location, request).success
+    assert location.shown(days(2)[1], "compacted")["iceberg/data_files"] == 1
+    location.tick(COMPACTION, noticed.cursor)
+    assert location.check("small_files")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import iceberg_assets
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spark.session import require_java
 
@@ -50,7 +51,7 @@ def test_a_missing_jar_without_a_network_is_named_with_the_way_out(tmp_path):
     nowhere = "-Dhttp{0}.proxyHost=127.0.0.1 -Dhttp{0}.proxyPort=9"
     java = f"-Duser.home={tmp_path} {nowhere.format('')} {nowhere.format('s')}"
     (tmp_path / "pyproject.toml").touch()
-    code = "import iceberg_assets; iceberg_assets.session('local')"
+    code = "import iceberg_assets; iceberg_assets.spark('local')"
     environment = os.environ | {"HOME": str(tmp_path), "JAVA_TOOL_OPTIONS": java}
     ended = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -59,3 +60,8 @@ def test_a_missing_jar_without_a_network_is_named_with_the_way_out(tmp_path):
     last = ended.stderr.strip().splitlines()[-1]
     assert "needs org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0" in last
     assert "Give this machine access to Maven Central once" in last
+
+
+def test_the_package_itself_gives_people_a_session(spark, project, monkeypatch):
+    monkeypatch.chdir(project)
+    assert iceberg_assets.spark("local").sql("SHOW NAMESPACES IN local").columns == ["namespace"]

@@ -131,3 +131,8 @@ def test_slugs_of_different_names_differ():
     ]
     assert len({slug(*name) for name in names}) == len(names)
     assert slug("demo", "flights") == "demo__flights"
+
+
+def test_a_project_folder_that_would_be_a_pattern_is_refused():
+    with pytest.raises(ConfigurationError, match=r"source\.path is read from /pro%ject, and % in its name"):
+        parse_table(yaml.safe_load(WHOLE), root=Path("/pro%ject"), variables={}, where="defs.yaml")
