@@ -52,7 +52,7 @@ feed: $(READY) ## land two weeks of raw flights under data/raw
 dev: feed ## the Dagster UI with its daemon on http://127.0.0.1:3000
 	mkdir -p $(DEV_HOME)
 	cp dagster.yaml $(DEV_HOME)/
-	DAGSTER_HOME=$(DEV_HOME) $(BIN)/dg dev --workspace workspace.yaml --host 127.0.0.1 --port 3000
+	DAGSTER_HOME=$(DEV_HOME) DAGSTER_GRPC_TIMEOUT_SECONDS=180 $(BIN)/dg dev --workspace workspace.yaml --host 127.0.0.1 --port 3000
 
 setup: $(READY) ## the environment alone: .venv as requirements.lock says
 

@@ -95,6 +95,8 @@ def start_afresh() -> None:
     os.environ |= {
         "DAGSTER_HOME": str(HOME),
         "PROFILE": "local",
+        # Launching a run starts a process; on a busy machine that outlasts Dagster's 60 s.
+        "DAGSTER_GRPC_TIMEOUT_SECONDS": "180",
         "ICEBERG_ASSETS_RAW": str(RAW),
         "ICEBERG_ASSETS_CATALOG": str(CATALOG),
         "ICEBERG_ASSETS_WAREHOUSE": str(WAREHOUSE),

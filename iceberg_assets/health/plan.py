@@ -212,7 +212,13 @@ class _Look:
                 reasons.append(reason)
         if not wanted:
             return Plan(waiting=tuple(waiting))
-        request = Request(tuple(wanted), self._range(wanted), "; ".join(reasons))
+        days = self._range(wanted)
+        if not days:
+            first = f"dates.start is {self.spec.dates.start}"
+            return Plan(
+                waiting=(Waiting(tuple(wanted), (), f"{'; '.join(reasons)}: no partition yet, {first}"), *waiting)
+            )
+        request = Request(tuple(wanted), days, "; ".join(reasons))
         if obstacle := self._rest_waits(compaction):
             held = Waiting(request.operations, request.dates, f"{request.reason}: {obstacle}")
             return Plan(waiting=(held, *waiting))

@@ -87,7 +87,8 @@ def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: dat
     files = tuple(_data_files(entries, metadata, column, snapshots))
     properties, spec_id = metadata.properties, metadata.default_spec_id
     settings = rule(spec.maintenance.compact.options, properties)
-    removed, waiting = small_files(groups(files, spec_id, settings), settings)
+    _, waiting = small_files(groups(files, spec_id, settings), settings)
+    dates = health_by_date(spec, files, grain=column.grain, spec_id=spec_id, properties=properties, now=now)
     return TableHealth(
         table=spec.table,
         uuid=str(metadata.table_uuid),
@@ -113,9 +114,10 @@ def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: dat
         snapshots=snapshots,
         refs=_refs(metadata),
         metadata_files=len(metadata.metadata_log) + 1,
-        small_files=removed,
+        # Of the asset's own dates: nobody can ask for the others.
+        small_files=sum(of_day.small_files for of_day in dates.values()),
         small_files_waiting=waiting,
-        dates=health_by_date(spec, files, grain=column.grain, spec_id=spec_id, properties=properties, now=now),
+        dates=dates,
     )
 
 
@@ -125,7 +127,7 @@ class _DateColumn:
     def __init__(self, metadata: TableMetadata, spec: TableSpec) -> None:
         schema = metadata.schema()
         try:
-            field = schema.find_field(spec.dates.column, case_sensitive=False)
+            field = schema.find_field(spec.dates.column)
         except ValueError:
             raise ConfigurationError(
                 f"{spec.name}: dates.column is '{spec.dates.column}', and the table has no such column; "

@@ -1,8 +1,9 @@
 """What stands in the way of deleting files of a table."""
 
-from collections.abc import Iterator
-from pathlib import PurePosixPath
-from urllib.parse import urlsplit
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -10,6 +11,9 @@ from pyiceberg.exceptions import NoSuchTableError
 from iceberg_assets.health import TableHealth
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec.table import format_identifier
+
+# Where a table may keep files beside its location (org.apache.iceberg.TableProperties).
+_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 
 
 def forbidden(health: TableHealth) -> str | None:
@@ -22,24 +26,38 @@ def forbidden(health: TableHealth) -> str | None:
     return None
 
 
-def neighbours(profile: Profile, health: TableHealth) -> list[str]:
-    """The other tables of the catalog whose location holds this one's or lies inside it, as ``name at location``.
+def strangers(profile: Profile, health: TableHealth, landing_places: Sequence[str]) -> list[str]:
+    """What else lives in the table's location, or holds it, each as words that name it and its place.
 
-    Files of theirs look like orphans of this table, since only this table's metadata is asked.
+    Orphan removal asks this table's metadata alone, so files of another table, raw files that wait to be appended, and
+    whatever a symbolic link leads to would all look like orphans.
+
+    Args:
+        landing_places: folders in which raw files land, of every declared table.
+
+    Raises:
+        Exception: the metadata of another table cannot be read, so that nothing can be said of its files.
     """
+    found = [f"raw files land in {place}" for place in landing_places if _overlap([place], places(health.location, {}))]
+    found += [f"a symbolic link leads from {link} to {target}" for link, target in _links_out(health.location)]
+    own = places(health.location, health.properties)
     catalog = profile.pyiceberg()
-    found = []
     for namespace in _namespaces(catalog):
         for identifier in catalog.list_tables(namespace):
             if tuple(identifier) == health.table:
                 continue
             try:
-                location = catalog.load_table(identifier).location()
+                other = catalog.load_table(identifier)
             except NoSuchTableError:  # Dropped since it was listed.
                 continue
-            if _inside(location, health.location) or _inside(health.location, location):
-                found.append(f"{format_identifier(tuple(identifier))} at {location}")
+            if _overlap(own, theirs := places(other.location(), other.properties)):
+                found.append(f"table {format_identifier(tuple(identifier))} is at {', '.join(theirs)}")
     return found
+
+
+def places(location: str, properties: Mapping[str, str]) -> list[str]:
+    """Every folder that a table keeps files in."""
+    return [location, *(properties[name] for name in _PATHS if properties.get(name))]
 
 
 def _namespaces(catalog: Catalog, parent: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -50,12 +68,29 @@ def _namespaces(catalog: Catalog, parent: tuple[str, ...] = ()) -> Iterator[tupl
             yield from _namespaces(catalog, namespace)
 
 
+def _links_out(location: str) -> Iterator[tuple[str, str]]:
+    """Symbolic links below a local location whose target lies elsewhere: Hadoop's listing follows them."""
+    parts = urlsplit(location)
+    if parts.scheme not in ("", "file"):
+        return
+    root = os.path.realpath(unquote(parts.path))
+    for folder, folders, files in os.walk(root):
+        for path in (Path(folder, name) for name in [*folders, *files]):
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                yield str(path), str(path.resolve())
+
+
+def _overlap(some: Sequence[str], others: Sequence[str]) -> bool:
+    return any(_inside(one, other) or _inside(other, one) for one in some for other in others)
+
+
 def _inside(inner: str, outer: str) -> bool:
     return _place(inner).is_relative_to(_place(outer))
 
 
 def _place(location: str) -> PurePosixPath:
-    """One spelling for one place: ``file:/a`` is ``file:///a``, and s3a is s3."""
+    """One spelling for one place: ``file:/a`` is ``file:///a``, s3a is s3, and a symbolic link is its target."""
     parts = urlsplit(location)
     scheme = {"s3a": "s3", "s3n": "s3", "": "file"}.get(parts.scheme, parts.scheme)
-    return PurePosixPath(f"/{scheme}/{parts.netloc}/{parts.path}")
+    path = os.path.realpath(unquote(parts.path)) if scheme == "file" else parts.path
+    return PurePosixPath(f"/{scheme}/{parts.netloc}/{path}")

@@ -6,7 +6,7 @@ from datetime import date, datetime
 
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
-from iceberg_assets.maintenance.garbage import forbidden, neighbours
+from iceberg_assets.maintenance.garbage import forbidden, strangers
 from iceberg_assets.maintenance.maintained import Maintained, Session, on_the_table
 from iceberg_assets.maintenance.measure import load
 from iceberg_assets.profiles import Profile
@@ -18,18 +18,34 @@ _NAMED = 50
 
 
 def remove_orphans(
-    spark: Session, profile: Profile, spec: TableSpec, days: Sequence[date], *, now: datetime
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    days: Sequence[date],
+    *,
+    now: datetime,
+    landing_places: Sequence[str] = (),
 ) -> Maintained:
-    """Delete the files below the table's location that no snapshot reaches and that are older than the policy says."""
+    """Delete the files below the table's location that no snapshot reaches and that are older than the policy says.
+
+    Args:
+        landing_places: folders in which raw files of other tables land.
+    """
+    raw = [*landing_places, *([spec.source.root] if spec.source else [])]
 
     def operate(before: TableHealth) -> Outcome:
         if reason := forbidden(before):
             return _outcome(Status.SKIPPED, reason)
-        if others := neighbours(profile, before):
+        try:
+            others = strangers(profile, before, raw)
+        except Exception as error:  # noqa: BLE001 (whatever keeps us from knowing whose files these are)
+            words = f"whose files lie in {before.location} cannot be told: {type(error).__name__}: {error}"
+            return Outcome(Operation.REMOVE_ORPHANS, Status.SKIPPED, words, retryable=True)
+        if others:
             return _outcome(
                 Status.SKIPPED,
-                f"the location {before.location} overlaps with {', '.join(others)}: live files of one would be "
-                "orphans of the other. Move one of the tables to a location of its own",
+                f"the location {before.location} is not the table's alone: {'; '.join(others)}. What lives there would "
+                "be taken for orphans of the table: move it to a place of its own",
             )
         cut_off = now - spec.maintenance.orphans.older_than
         arguments = {"table": quote(*spec.table), "older_than": cut_off}

@@ -132,7 +132,9 @@ def _operate(
         Operation.COMPACT: lambda: maintenance.compact(spark, profile, spec, days, now=now, force=config.force),
         Operation.REWRITE_MANIFESTS: lambda: maintenance.rewrite_manifests(spark, profile, spec, days),
         Operation.EXPIRE_SNAPSHOTS: lambda: maintenance.expire_snapshots(spark, profile, spec, days, now=now),
-        Operation.REMOVE_ORPHANS: lambda: maintenance.remove_orphans(spark, profile, spec, days, now=now),
+        Operation.REMOVE_ORPHANS: lambda: maintenance.remove_orphans(
+            spark, profile, spec, days, now=now, landing_places=table.landing_places
+        ),
     }
     return operations[operation]()
 

@@ -64,7 +64,7 @@ class IcebergTable(dg.Component):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The table's assets, checks, job and Spark session."""
-        return table_definitions(_bound(self, _several_profiles(context)))
+        return table_definitions(_bound(self, *_location(context)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +85,9 @@ class IcebergMaintenance(dg.Component):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The sensors over every table that the location declares."""
-        several = _several_profiles(context)
-        return maintenance_definitions([_bound(component, several) for component in _tables(context)], self.attributes)
+        return maintenance_definitions(
+            [_bound(component, *_location(context)) for component in _tables(context)], self.attributes
+        )
 
 
 def table_definitions(table: TableAsset) -> dg.Definitions:
@@ -119,12 +120,15 @@ def _tables(context: dg.ComponentLoadContext) -> list[IcebergTable]:
     return context.component_tree.get_all_components(of_type=IcebergTable)
 
 
-def _several_profiles(context: dg.ComponentLoadContext) -> bool:
-    return len({load_profile(component.spec.profile, component.root).name for component in _tables(context)}) > 1
+def _location(context: dg.ComponentLoadContext) -> tuple[bool, tuple[str, ...]]:
+    """Of all tables together: whether they live in several profiles, and where their raw files land."""
+    tables = _tables(context)
+    profiles = {load_profile(one.spec.profile, one.root).name for one in tables}
+    return len(profiles) > 1, tuple(sorted({one.spec.source.root for one in tables if one.spec.source}))
 
 
 @cache
-def _bound(component: IcebergTable, several_profiles: bool) -> TableAsset:
+def _bound(component: IcebergTable, several_profiles: bool, landing_places: tuple[str, ...]) -> TableAsset:
     """The same object each time, so that both components speak of one job."""
     profile = load_profile(component.spec.profile, component.root)
-    return TableAsset(component.spec, profile, component.root, several_profiles)
+    return TableAsset(component.spec, profile, component.root, several_profiles, landing_places)

@@ -150,5 +150,8 @@ def _days(tags: Mapping[str, str]) -> list[date]:
     last = tags.get(ASSET_PARTITION_RANGE_END_TAG) or tags.get(PARTITION_NAME_TAG)
     if first is None or last is None:
         return []
-    start = date.fromisoformat(first)
-    return [start + timedelta(days=n) for n in range((date.fromisoformat(last) - start).days + 1)]
+    try:
+        start, end = date.fromisoformat(first), date.fromisoformat(last)
+    except ValueError:  # Other assets of the instance have other partitions.
+        return []
+    return [start + timedelta(days=n) for n in range((end - start).days + 1)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
@@ -78,7 +79,7 @@ def evaluate(
     The sensor of compaction is the one that shows changed dates and evaluates the checks. The cursor holds, by table,
     the metadata pointer last looked at, what its ledger's checks said, and the table that the next tick begins with.
     """
-    cursor = json.loads(context.cursor or "{}")
+    cursor = _read_cursor(context.cursor)
     pointers: dict[str, str] = cursor.get("pointers", {})
     checked: dict[str, str] = cursor.get("checked", {})
     started, tick = time.monotonic(), Tick()
@@ -191,6 +192,15 @@ def _run_request(
         asset_selection=[table.key_of(operation) for operation in request.operations],
         tags={ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last},
     )
+
+
+def _read_cursor(cursor: str | None) -> dict[str, Any]:
+    """What the last tick left; one that is not ours, set by hand perhaps, is as good as none."""
+    try:
+        found = json.loads(cursor or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _beginning_with(tables: Sequence[TableAsset], name: str | None) -> list[TableAsset]:

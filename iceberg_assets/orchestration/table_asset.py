@@ -20,12 +20,14 @@ class TableAsset:
     Attributes:
         root: the project's folder, which profiles are read from.
         several_profiles: whether tables of this location live in more than one profile; then keys begin with it.
+        landing_places: the folders in which raw files of the location's tables land; never orphans of this one.
     """
 
     spec: TableSpec
     profile: Profile
     root: Path
     several_profiles: bool = False
+    landing_places: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> dg.AssetKey:

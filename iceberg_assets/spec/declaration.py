@@ -22,7 +22,7 @@ class _Environment(Mapping[str, str]):
         self._variables = variables
 
     def __getitem__(self, name: str) -> str:
-        return self._variables[name]
+        return self(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._variables)

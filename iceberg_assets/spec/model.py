@@ -49,7 +49,9 @@ def explain(error: ValidationError, where: str) -> ConfigurationError:
     """
     lines = [
         f"  {'.'.join(str(part) for part in details['loc']) or '(top level)'}: "
-        f"{details['msg'].removeprefix('Value error, ')}, got {details['input']!r:.80}"
+        f"{details['msg'].removeprefix('Value error, ')}"
+        # Our own messages say what they got where it helps.
+        + ("" if details["type"] == "value_error" else f", got {details['input']!r:.80}")
         for details in error.errors()
     ]
     return ConfigurationError(f"{where} is not usable:\n" + "\n".join(lines))

@@ -173,7 +173,14 @@ def test_runs_and_backfills_in_flight_are_not_asked_for_again(locate, spark):
     assert "a compaction of it is running or queued" in tick.skip_message
     assert not location.tick(UPKEEP).run_requests
     location.instance.delete_run(run.run_id)
-    assert location.tick(COMPACTION).run_requests
+
+    @dg.job
+    def somebody_elses() -> None: ...
+
+    location.instance.create_run_for_job(
+        somebody_elses, tags={"dagster/partition": "eu"}, status=dg.DagsterRunStatus.STARTED
+    )
+    assert location.tick(COMPACTION, cursor="by hand").run_requests, "other people's runs and cursors harm nobody"
 
     # A backfill has no run of its own for its first seconds.
     graph = location.definitions.resolve_asset_graph()
