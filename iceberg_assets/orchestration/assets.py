@@ -74,11 +74,14 @@ def append_asset(table: TableAsset) -> dg.AssetsDefinition:
     def appended(context: dg.AssetExecutionContext, config: AppendConfig) -> dg.MaterializeResult:  # type: ignore[type-arg]
         days, spark = _days(context), _session(context, table)()
         outcomes = append(spark, table.profile, table.spec, days, replaces=config.replace)
+        bad = {day: outcome.reason for day, outcome in outcomes.items() if outcome.status is Status.FAILED}
+        reports = {f"{day} by file": problem_table(outcome) for day, outcome in outcomes.items() if outcome.problems}
+        if bad.keys() == outcomes.keys():
+            # Perhaps there is no table yet, and so no health to show.
+            raise _failure(bad, reports)
         health = maintenance.health_of(table.profile, table.spec)
         _observe_late_dates(context, table, health, outcomes)
         said = {day: _said_of_append(outcome) for day, outcome in outcomes.items()}
-        bad = {day: outcome.reason for day, outcome in outcomes.items() if outcome.status is Status.FAILED}
-        reports = {f"{day} by file": problem_table(outcome) for day, outcome in outcomes.items() if outcome.problems}
         _materialize(context, table.key, health, said, bad, reports=reports)
         return dg.MaterializeResult()
 
@@ -183,9 +186,13 @@ def _materialize(
                 description=check.description,
             )
         )
-    raise dg.Failure(
+    raise _failure(bad, reports or {})
+
+
+def _failure(bad: Mapping[date, str], reports: Mapping[str, dg.MarkdownMetadataValue]) -> dg.Failure:
+    return dg.Failure(
         description="; ".join(f"{day}: {reason}" for day, reason in bad.items()),
-        metadata={**{f"{day}": reason for day, reason in bad.items()}, **(reports or {})},
+        metadata={**{f"{day}": reason for day, reason in bad.items()}, **reports},
         # A date that failed for its input or for a conflict fails again at once; the sensor asks again in time.
         allow_retries=False,
     )

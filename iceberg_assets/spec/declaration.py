@@ -1,5 +1,6 @@
 """From a table's YAML to its ``TableSpec``: templates filled in, checked, paths made absolute."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,8 @@ def parse_table(attributes: Mapping[str, Any], *, root: Path, variables: Mapping
 def anchored(spec: TableSpec, root: Path) -> TableSpec:
     """The same table with an absolute ``source.path``; one with a scheme (``s3a://``) stays as it is.
 
+    The folder is spelled without symbolic links: the ledger knows a file by its path, and one file has to have one.
+
     Raises:
         ConfigurationError: the folder's own name would be read as a part of the pattern.
     """
@@ -90,4 +93,5 @@ def anchored(spec: TableSpec, root: Path) -> TableSpec:
             "be taken for a pattern: move the project, or land raw files elsewhere and give an absolute source.path"
         )
     source = spec.source.model_copy(update={"path": str(root / spec.source.path)})
-    return spec.model_copy(update={"source": source})
+    real = os.path.realpath(source.root) + source.path.removeprefix(source.root)
+    return spec.model_copy(update={"source": source.model_copy(update={"path": real})})

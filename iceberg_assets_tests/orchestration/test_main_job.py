@@ -278,3 +278,10 @@ def test_a_table_that_others_write_is_maintained_all_the_same(locate, spark):
     assert location.shown(days(2)[1], "compacted")["iceberg/data_files"] == 1
     location.tick(COMPACTION, noticed.cursor)
     assert location.check("small_files")
+
+
+def test_where_nothing_ever_landed_the_folder_is_named(locate):
+    location = locate()
+    failed = location.run(days(1)[0], days(1)[0], fails=True)
+    assert "does not exist" in str(failed.get_step_failure_events()[0].step_failure_data.error)
+    assert not location.materialized()

@@ -136,3 +136,13 @@ def test_slugs_of_different_names_differ():
 def test_a_project_folder_that_would_be_a_pattern_is_refused():
     with pytest.raises(ConfigurationError, match=r"source\.path is read from /pro%ject, and % in its name"):
         parse_table(yaml.safe_load(WHOLE), root=Path("/pro%ject"), variables={}, where="defs.yaml")
+
+
+@pytest.mark.parametrize("spelled", ["link/%Y-%m-%d/*.parquet", "raw/../raw/%Y-%m-%d/*.parquet"])
+def test_one_folder_is_one_path_however_it_is_spelled(tmp_path, spelled):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "link").symlink_to("raw")
+    attributes = yaml.safe_load(WHOLE) | {"source": {"path": spelled}}
+    spec = parse_table(attributes, root=tmp_path, variables={}, where="defs.yaml")
+    assert spec.source is not None
+    assert spec.source.pattern(date(2024, 1, 2)) == f"{tmp_path.resolve()}/raw/2024-01-02/*.parquet"
