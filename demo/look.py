@@ -1,6 +1,7 @@
 """The table seen from outside: PyIceberg's own reader and a walk through the folder, nothing of iceberg_assets."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -68,6 +69,11 @@ def longest_gap(table: Table) -> float:
             times.append(snapshot.timestamp_ms)
         snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
     return max((later - earlier for later, earlier in pairwise(times)), default=0) / 1000
+
+
+def seconds_since_last_commit(table: Table) -> float:
+    """How long ago the table changed."""
+    return time.time() - table.metadata.last_updated_ms / 1000
 
 
 def local_path(location: str) -> str:

@@ -14,7 +14,7 @@ import psutil
 from rich.console import Console
 
 from demo.daemon import check_results, daemon, sensor_runs, wait_until_done
-from demo.look import load, local_path, longest_gap, look, raw_rows
+from demo.look import load, local_path, longest_gap, look, raw_rows, seconds_since_last_commit
 from demo.memory import PeakMemory
 from demo.report import report
 from demo.steps import Steps
@@ -64,6 +64,11 @@ def run(steps: Steps) -> Figures:
             before = look(table)
             result.append(f"{before.rows:,} rows, {before.files} data files, {len(before.orphans)} orphan files")
 
+        quiet_for = declared_tables(ROOT)[0].maintenance.quiet_for.total_seconds()
+        with steps.step("dates grow quiet"):
+            # Sooner, the sensors would tidy up first, and once more after the compaction.
+            time.sleep(max(0.0, quiet_for - seconds_since_last_commit(table)))
+
         with steps.step("daemon and sensors") as result, daemon(ROOT / "workspace.yaml", BUILD / "daemon.log") as child:
             instance = dg.DagsterInstance.get()
             done = wait_until_done(instance, child, SECONDS_FOR_THE_SENSORS, steps.say)
@@ -76,7 +81,7 @@ def run(steps: Steps) -> Figures:
         raw_rows=raw_rows(RAW),
         dates_by_wave=tuple(len(wave.dates) for wave in appended),
         longest_gap=longest_gap(table),
-        quiet_for=declared_tables(ROOT)[0].maintenance.quiet_for.total_seconds(),
+        quiet_for=quiet_for,
         before=before,
         after=after,
         old_strays=old_strays,
