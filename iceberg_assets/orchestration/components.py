@@ -85,9 +85,9 @@ class IcebergMaintenance(dg.Component):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The sensors over every table that the location declares."""
-        return maintenance_definitions(
-            [_bound(component, *_location(context)) for component in _tables(context)], self.attributes
-        )
+        location = _location(context)
+        tables = [_bound(component, *location) for component in _tables(context)]
+        return maintenance_definitions(tables, self.attributes)
 
 
 def table_definitions(table: TableAsset) -> dg.Definitions:
