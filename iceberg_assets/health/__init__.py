@@ -6,7 +6,8 @@ from iceberg_assets.health.expiry import LEASE_PREFIX, expirable, expire_argumen
 from iceberg_assets.health.facts import DataFile, DateHealth, Grain, Group, Manifest, Ref, Snapshot, TableHealth
 from iceberg_assets.health.manifests import ManifestsDue, manifests_due
 from iceberg_assets.health.plan import REST, Plan, Request, Waiting, plan
-from iceberg_assets.health.read import metadata_pointer, read_health
+from iceberg_assets.health.pointers import metadata_pointers
+from iceberg_assets.health.read import read_health
 from iceberg_assets.health.rewrite_rule import Rule, groups, rule
 from iceberg_assets.health.unit import Unit, compaction_unit
 
@@ -34,7 +35,7 @@ __all__ = [
     "groups",
     "health_by_date",
     "manifests_due",
-    "metadata_pointer",
+    "metadata_pointers",
     "pinned_by",
     "plan",
     "read_health",

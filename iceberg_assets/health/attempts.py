@@ -5,7 +5,11 @@ from datetime import datetime, timedelta
 
 from iceberg_assets.spec import Attempt, Status
 
+MOST_FAILURES = 8
+"""After so many failures in a row, some four hours, a person has to look; a check says so."""
+
 _LONGEST_DISTANCE = timedelta(hours=1)
+_GIVEN_UP = timedelta(days=1)
 
 
 def green(attempt: Attempt) -> bool:
@@ -20,7 +24,10 @@ def fruitless(attempt: Attempt) -> bool:
 
 
 def retry_distance(failures: int) -> timedelta:
-    """How long after so many failures in a row the next try may come: 1, 2, 4, 8 … minutes, an hour at most."""
+    """How long after so many failures in a row the next try may come: 1, 2, 4, 8 … minutes, an hour, then a day."""
+    if failures >= MOST_FAILURES:
+        # Never "not at all": what was wrong may have been mended by somebody who does not know of us.
+        return _GIVEN_UP
     return min(timedelta(minutes=2 ** min(failures - 1, 10)), _LONGEST_DISTANCE)
 
 

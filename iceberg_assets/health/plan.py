@@ -5,17 +5,19 @@
   dates, since what it replaces is what they clear away; but no longer than ``maintenance.orphans.every``.
 * Nothing is asked for twice: not while a run is at it, not after a run that gained nothing until the date changes,
   and after a failure only with growing distance.
+* A table has so many compactions queued at most; where more are due, those that gain most come first.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cached_property
 
-from iceberg_assets.health.attempts import failures_in_a_row, fruitless, green, latest
+from iceberg_assets.health.attempts import MOST_FAILURES, failures_in_a_row, fruitless, green, latest
 from iceberg_assets.health.expiry import expirable, expire_arguments
 from iceberg_assets.health.facts import DateHealth, TableHealth
 from iceberg_assets.health.manifests import manifests_due
-from iceberg_assets.health.unit import Unit, compaction_unit
+from iceberg_assets.health.unit import Unit, unit_of
 from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
 from iceberg_assets.spec.units import format_age
 
@@ -24,6 +26,8 @@ REST = (Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS, Operation.REMOV
 
 # A run over more dates would hold the table for long, and lose more when it dies.
 MOST_DATES = 31
+# They run one after another. More of them would only stand in everybody's queue, with reasons that grow old.
+MOST_COMPACTIONS = 8
 
 Running = Collection[tuple[Operation | None, date]]
 """What runs or is queued: operation and date; None is an append."""
@@ -45,8 +49,15 @@ class Request(_Part):
     """One run to start, on dates without a gap."""
 
 
+@dataclass(frozen=True)
 class Waiting(_Part):
-    """What is not asked for."""
+    """What is not asked for.
+
+    Attributes:
+        stuck: it is due and does not succeed or does not pay: somebody should look.
+    """
+
+    stuck: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,21 +97,25 @@ def plan(
         return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
     look = _Look(spec, health, tuple(history), frozenset(running), now)
     verdicts = [verdict for day in sorted(health.dates) if (verdict := look.compaction(health.dates[day]))]
-    chains = list(_chains(verdicts))
-    compaction = Plan(
-        requests=tuple(_asked(chain) for chain in chains if chain[0].obstacle is None),
-        waiting=tuple(_held(chain) for chain in chains if chain[0].obstacle) or look.nothing_due(chains),
-    )
+    compaction = look.turns(list(_chains(verdicts)))
     rest = look.rest(compaction)
     return Plan(compaction.requests + rest.requests, compaction.waiting + rest.waiting)
 
 
 @dataclass(frozen=True)
+class _Obstacle:
+    """Why a date that is due is not asked for now."""
+
+    reason: str
+    stuck: bool = False
+
+
+@dataclass(frozen=True)
 class _Verdict:
-    """A date in which the rule finds work; without an obstacle it is asked for."""
+    """A date in which the rule finds work; without an obstacle it may be asked for."""
 
     date: DateHealth
-    obstacle: str | None
+    obstacle: _Obstacle | None
 
 
 def _chains(verdicts: Iterable[_Verdict]) -> Iterator[Sequence[_Verdict]]:
@@ -123,14 +138,22 @@ def _asked(chain: Sequence[_Verdict]) -> Request:
     return Request((Operation.COMPACT,), days, f"{_numbers(chain)}: {groups[0].reason}{several}")
 
 
-def _held(chain: Sequence[_Verdict]) -> Waiting:
+def _held(chain: Sequence[_Verdict], obstacle: _Obstacle) -> Waiting:
     days = tuple(one.date.day for one in chain)
-    return Waiting((Operation.COMPACT,), days, f"{_numbers(chain)}, {chain[0].obstacle}")
+    return Waiting((Operation.COMPACT,), days, f"{_numbers(chain)}, {obstacle.reason}", obstacle.stuck)
+
+
+def _gain(chain: Sequence[_Verdict]) -> int:
+    return sum(one.date.small_files for one in chain)
 
 
 def _numbers(chain: Sequence[_Verdict]) -> str:
-    files, going = sum(one.date.data_files for one in chain), sum(one.date.small_files for one in chain)
-    return f"{_days([one.date.day for one in chain])}: {_count(files, 'file')}, {going} would go"
+    files = sum(one.date.data_files for one in chain)
+    return f"{_days([one.date.day for one in chain])}: {_count(files, 'file')}, {_gain(chain)} would go"
+
+
+_Need = tuple[bool, str, _Obstacle | None]
+"""Whether an operation on the table is due, the numbers behind it, and what stands against it."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +172,8 @@ class _Look:
         """Whether a date is asked for; None: the rule finds nothing to do."""
         if not found.groups:
             return None
-        unit = compaction_unit(self.spec, self.health, found.day, self.now)
+        newest, with_data = self._newest
+        unit = unit_of(found.day, self.health.grain, newest=newest, newest_with_data=with_data)
         obstacle = (
             self._compaction_runs(unit)
             or self._is_written(unit)
@@ -159,43 +183,77 @@ class _Look:
         )
         return _Verdict(found, obstacle)
 
-    def nothing_due(self, chains: Sequence[object]) -> tuple[Waiting, ...]:
+    def turns(self, chains: Sequence[Sequence[_Verdict]]) -> Plan:
+        """Which of the chains are asked for now: those that gain most, as far as there is room in the queue."""
+        if not chains:
+            return Plan(waiting=(self._nothing_due(),))
+        ready = sorted((chain for chain in chains if chain[0].obstacle is None), key=_gain, reverse=True)
+        running = {day for operation, day in self.running if operation is Operation.COMPACT}
+        queued = sum(day - timedelta(days=1) not in running for day in running)
+        room = max(0, MOST_COMPACTIONS - queued)
+        full = _Obstacle(
+            f"waits for its turn: {_count(queued + len(ready[:room]), 'compaction')} of the table come first"
+        )
+        asked = {chain[0].date.day for chain in ready[:room]}
+        return Plan(
+            tuple(_asked(chain) for chain in ready[:room]),
+            tuple(_held(chain, chain[0].obstacle or full) for chain in chains if chain[0].date.day not in asked),
+        )
+
+    def _nothing_due(self) -> Waiting:
         """The numbers behind a table in which the rule finds nothing on any date."""
-        if chains:
-            return ()
         held = f"{_count(self.health.data_files, 'file')} on {_count(len(self.health.dates), 'date')}"
         reason = f"no group of files is due: {held}, {self.health.small_files_waiting} small ones below the rule"
-        return (Waiting((Operation.COMPACT,), (), reason),)
+        return Waiting((Operation.COMPACT,), (), reason)
 
-    def _compaction_runs(self, unit: Unit) -> str | None:
+    def _compaction_runs(self, unit: Unit) -> _Obstacle | None:
         runs = any(operation is Operation.COMPACT and unit.covers(day) for operation, day in self.running)
-        return "a compaction of it is running or queued" if runs else None
+        return _Obstacle("a compaction of it is running or queued") if runs else None
 
-    def _is_written(self, unit: Unit) -> str | None:
+    def _is_written(self, unit: Unit) -> _Obstacle | None:
         written = any(operation is None and unit.covers(day) for operation, day in self.running)
-        return "an append to it is running or queued" if written else None
+        return _Obstacle("an append to it is running or queued") if written else None
 
-    def _is_not_quiet(self, found: DateHealth) -> str | None:
+    def _is_not_quiet(self, found: DateHealth) -> _Obstacle | None:
         if found.added_at is None or self.now - found.added_at >= self.spec.maintenance.quiet_for:
             return None
         quiet_for = format_age(self.spec.maintenance.quiet_for)
-        return f"data added {_ago(self.now - found.added_at)} ago, quiet after {quiet_for}"
+        return _Obstacle(f"data added {_ago(self.now - found.added_at)} ago, quiet after {quiet_for}")
 
-    def _gained_nothing(self, found: DateHealth, unit: Unit) -> str | None:
+    def _gained_nothing(self, found: DateHealth, unit: Unit) -> _Obstacle | None:
         for attempt in self._attempts(Operation.COMPACT, unit):
             if fruitless(attempt) and attempt.digest == found.digest:
-                return f"a run on the same files gained nothing {_ago(self.now - attempt.ended)} ago"
+                ago = _ago(self.now - attempt.ended)
+                return _Obstacle(f"a run on the same files gained nothing {ago} ago", stuck=True)
         return None
 
-    def _failed_lately(self, attempts: Sequence[Attempt]) -> str | None:
+    def _failed_lately(self, attempts: Sequence[Attempt]) -> _Obstacle | None:
         failures, again = failures_in_a_row(attempts)
         if again is None or self.now >= again:
             return None
-        return f"failed {_count(failures, 'time')} in a row, tried again in {_ago(again - self.now)}"
+        reason = f"failed {_count(failures, 'time')} in a row, tried again in {_ago(again - self.now)}"
+        return _Obstacle(reason, stuck=failures >= MOST_FAILURES)
 
-    def _attempts(self, operation: Operation, unit: Unit | None = None) -> list[Attempt]:
-        # Any date of the unit: which one carries it may have changed since.
-        return [one for one in self.history if one.operation is operation and (unit is None or unit.covers(one.day))]
+    def _attempts(self, operation: Operation, unit: Unit | None = None) -> Sequence[Attempt]:
+        """Of the operation, in the order of :attr:`history`; with a unit, those on any of its dates."""
+        # Any of them: which one carries the unit may have changed since.
+        by_day = self._history.get(operation, {})
+        if unit and unit.first == unit.last and unit.first:
+            return by_day.get(unit.first, ())
+        return [one for day, attempts in by_day.items() if unit is None or unit.covers(day) for one in attempts]
+
+    @cached_property
+    def _newest(self) -> tuple[date, date]:
+        """The newest partition of the asset, and the newest with data."""
+        newest = self.spec.dates.last(self.now)
+        return newest, max(self.health.dates, default=newest)
+
+    @cached_property
+    def _history(self) -> Mapping[Operation, Mapping[date, Sequence[Attempt]]]:
+        found: dict[Operation, dict[date, list[Attempt]]] = {}
+        for one in self.history:
+            found.setdefault(one.operation, {}).setdefault(one.day, []).append(one)
+        return found
 
     # Manifests, expiry, orphans
 
@@ -226,23 +284,24 @@ class _Look:
 
     def _due(self, operation: Operation) -> str | Waiting:
         """Why an operation is due, with numbers; or why it is not."""
-        due, reason = {
+        due, reason, obstacle = {
             Operation.REWRITE_MANIFESTS: self._manifests,
             Operation.EXPIRE_SNAPSHOTS: self._expiry,
             Operation.REMOVE_ORPHANS: self._orphans,
         }[operation]()
-        if due and (obstacle := self._failed_lately(self._attempts(operation))):
-            due, reason = False, f"{reason}: {obstacle}"
-        return reason if due else Waiting((operation,), (), reason)
+        if not due:
+            return Waiting((operation,), (), reason)
+        obstacle = obstacle or self._failed_lately(self._attempts(operation))
+        return Waiting((operation,), (), f"{reason}: {obstacle.reason}", obstacle.stuck) if obstacle else reason
 
-    def _manifests(self) -> tuple[bool, str]:
+    def _manifests(self) -> _Need:
         """By :func:`manifests_due`."""
-        found = manifests_due(self.spec.maintenance.manifests, self.health)
+        found, obstacle = manifests_due(self.spec.maintenance.manifests, self.health), None
         if found.due and self._would_repeat(Operation.REWRITE_MANIFESTS):
-            return False, f"{found.reason}, but the last run gained nothing and no date has changed since"
-        return found.due, found.reason
+            obstacle = _Obstacle("the last run gained nothing, and no date has changed since", stuck=True)
+        return found.due, found.reason, obstacle
 
-    def _expiry(self) -> tuple[bool, str]:
+    def _expiry(self) -> _Need:
         """A snapshot that would go."""
         policy = self.spec.maintenance.expire
         going = expirable(self.health, policy, self.now)
@@ -250,28 +309,28 @@ class _Look:
         rule = f"older than {_ago(self.now - older_than)} and not of the last {retain_last}"
         reason = f"{len(going)} of {_count(len(self.health.snapshots), 'snapshot')} would go: {rule}"
         if not going:
-            return False, reason
+            return False, reason, None
         last = latest(self._attempts(Operation.EXPIRE_SNAPSHOTS))
         if (
             last
             and self._would_repeat(Operation.EXPIRE_SNAPSHOTS)
             and expirable(self.health, policy, last.ended) == going
         ):
-            return False, f"{reason}, but the last run removed none of them"
-        return True, reason
+            return True, reason, _Obstacle("the last run removed none of them", stuck=True)
+        return True, reason, None
 
-    def _orphans(self) -> tuple[bool, str]:
+    def _orphans(self) -> _Need:
         """Never looked for, not for ``every``, or a run has died since and may have left files."""
         every = self.spec.maintenance.orphans.every
         last = latest(one for one in self._attempts(Operation.REMOVE_ORPHANS) if green(one))
         if last is None:
-            return True, "orphans were never looked for"
+            return True, "orphans were never looked for", None
         age = self.now - last.ended
         reason = f"orphans were looked for {_ago(age)} ago, due every {format_age(every)}"
         died = sum(one.status in (Status.FAILED, Status.PARTIAL) and one.ended > last.ended for one in self.history)
         if died:
-            return True, f"{reason}, and {_count(died, 'attempt')} failed since"
-        return age >= every, reason
+            return True, f"{reason}, and {_count(died, 'attempt')} failed since", None
+        return age >= every, reason, None
 
     def _would_repeat(self, operation: Operation) -> bool:
         """Whether the operation's last run gained nothing, and no date has changed since."""

@@ -1,11 +1,12 @@
 """Reading ``TableHealth`` through PyIceberg: the metadata file, the manifest list, the live manifests. No JVM."""
 
+import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from math import inf
 from typing import Any, cast
 
-from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.partitioning import PartitionSpec
@@ -13,7 +14,6 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import DateType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
-from sqlalchemy.exc import OperationalError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.by_date import health_by_date, small_files
@@ -21,6 +21,7 @@ from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.deletes import DeleteIndex
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
 from iceberg_assets.health.facts import DataFile, Grain, Manifest, Ref, Snapshot, TableHealth
+from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.health.rewrite_rule import groups, rule
 from iceberg_assets.health.unit import Kind, Span, grain_of, overlap, partition_span
 from iceberg_assets.profiles import Profile
@@ -31,30 +32,28 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOKS = 3
 
 
-def metadata_pointer(profile: Profile, spec: TableSpec) -> str | None:
-    """Location of the table's metadata file, which every commit changes; None: there is no such table."""
-    table = _load(profile, spec)
-    return table.metadata_location if table else None
-
-
-def read_health(profile: Profile, spec: TableSpec, *, cache: ManifestCache | None = None) -> TableHealth | None:
+def read_health(
+    profile: Profile, spec: TableSpec, *, cache: ManifestCache | None = None, deadline: float = inf
+) -> TableHealth | None:
     """The table as its metadata describes it now; None: there is no such table.
 
     Args:
         profile: where it is.
         spec: which it is, what its dates are read from, and how it is compacted.
         cache: spares reading a manifest twice.
+        deadline: of ``time.monotonic()``. What was read by then is in the cache, and a second look goes on from there.
 
     Raises:
         ConfigurationError: the table's column of dates is absent or has no dates, or its rewrite options are refused.
         FileNotFoundError: a manifest that the current snapshot lists does not exist.
+        TimeoutError: the deadline passed.
     """
     for look in range(1, _LOOKS + 1):
         table = _load(profile, spec)
         if table is None:
             return None
         try:
-            return _health(table, spec, cache, datetime.now(UTC))
+            return _health(table, spec, cache, datetime.now(UTC), deadline)
         except FileNotFoundError:
             if look == _LOOKS:
                 raise
@@ -63,27 +62,18 @@ def read_health(profile: Profile, spec: TableSpec, *, cache: ManifestCache | Non
 
 def _load(profile: Profile, spec: TableSpec) -> Table | None:
     try:
-        return _catalog(profile).load_table(spec.table)
+        return open_catalog(profile).load_table(spec.table)
     except NoSuchTableError:
         return None
 
 
-def _catalog(profile: Profile) -> Catalog:
-    try:
-        return profile.pyiceberg()
-    except OperationalError:
-        # Nobody has used the profile yet: the folder of the catalog's file is missing.
-        profile.prepare()
-        return profile.pyiceberg()
-
-
-def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: datetime) -> TableHealth:
+def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: datetime, deadline: float) -> TableHealth:
     metadata = table.metadata
     current = table.current_snapshot()
     listed = current.manifests(table.io) if current else []
     column = _DateColumn(metadata, spec)
     snapshots = _snapshots(metadata)
-    entries = list(_entries(table, listed, column, cache))
+    entries = list(_entries(table, listed, column, cache, deadline))
     files = tuple(_data_files(entries, metadata, column, snapshots))
     properties, spec_id = metadata.properties, metadata.default_spec_id
     settings = rule(spec.maintenance.compact.options, properties)
@@ -177,19 +167,25 @@ def _kind(spec: TableSpec, field_type: object) -> Kind:
 
 
 def _entries(
-    table: Table, listed: Sequence[ManifestFile], column: _DateColumn, cache: ManifestCache | None
+    table: Table, listed: Sequence[ManifestFile], column: _DateColumn, cache: ManifestCache | None, deadline: float
 ) -> Iterator[tuple[int, Entry]]:
     """Spec id and entry of every live file."""
     uuid = str(table.metadata.table_uuid)
     known = cache.load(uuid, column.id) if cache else {}
     read: dict[str, list[Entry]] = {}
-    for manifest in listed:
-        path = manifest.manifest_path
-        if path not in known and (manifest.has_added_files() or manifest.has_existing_files()):
-            wanted = (column.id, column.kind) if column.needs_bounds(manifest.partition_spec_id) else None
-            read[path] = read_entries(table.io, manifest, wanted)
-    if cache:
-        cache.store(uuid, column.id, read, unlisted=known.keys() - {manifest.manifest_path for manifest in listed})
+    unread = [one for one in listed if one.manifest_path not in known]
+    try:
+        for number, manifest in enumerate(unread):
+            # One at least, so that each look comes nearer to the end.
+            if number and time.monotonic() > deadline:
+                raise TimeoutError(f"{number} of {len(unread)} manifests were read")
+            if manifest.has_added_files() or manifest.has_existing_files():
+                wanted = (column.id, column.kind) if column.needs_bounds(manifest.partition_spec_id) else None
+                read[manifest.manifest_path] = read_entries(table.io, manifest, wanted)
+    finally:
+        if cache:
+            unlisted = known.keys() - {manifest.manifest_path for manifest in listed}
+            cache.store(uuid, column.id, read, unlisted=unlisted)
     for manifest in listed:
         found = known.get(manifest.manifest_path) or read.get(manifest.manifest_path) or []
         yield from ((manifest.partition_spec_id, entry) for entry in found)

@@ -1,8 +1,10 @@
 """What Dagster's instance knows about a table: earlier attempts, what was shown, what runs."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from math import inf
 
 import dagster as dg
 from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
@@ -22,6 +24,9 @@ Running = tuple[Operation | None, date]
 _FAILED_RUNS = 50
 """So many failed runs of a table's job are looked at; older failures no longer delay anything."""
 
+_AT_ONCE = 500
+"""So many events are fetched by one query."""
+
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.QUEUED,
@@ -32,50 +37,82 @@ _UNFINISHED = [
 _UNFINISHED_BACKFILLS = [BulkActionStatus.REQUESTED, BulkActionStatus.CANCELING, BulkActionStatus.FAILING]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Event:
-    """The latest materialization or observation of one date of one asset."""
+    """The latest materialization or observation of one date of one asset, as far as decisions rest on it."""
 
     day: date
     at: datetime
     run_id: str
-    metadata: Mapping[str, object]
+    status: Status
+    productive: bool
+    digest: str
 
 
-def latest_events(instance: dg.DagsterInstance, key: dg.AssetKey, kind: dg.DagsterEventType) -> dict[date, Event]:
-    """By date, the newest event of that kind that the asset has."""
-    ids = sorted(instance.event_log_storage.get_latest_storage_id_by_partition(key, kind).values())
-    if not ids:
-        return {}
-    materialized = kind is dg.DagsterEventType.ASSET_MATERIALIZATION
-    fetch = instance.fetch_materializations if materialized else instance.fetch_observations
-    records = fetch(dg.AssetRecordsFilter(asset_key=key, storage_ids=ids), limit=len(ids)).records
-    return {event.day: event for event in map(_event, records)}
+class Events:
+    """An instance's events. They never change, so that one that was read is not read again: each takes a millisecond.
+
+    Args:
+        instance: whose they are.
+        known: by storage id, what was read earlier; what is read now is added.
+    """
+
+    def __init__(self, instance: dg.DagsterInstance, known: dict[int, Event]) -> None:
+        self.instance = instance
+        self._known = known
+
+    def latest(self, key: dg.AssetKey, kind: dg.DagsterEventType, deadline: float = inf) -> dict[date, Event]:
+        """By date, the newest event of that kind that the asset has.
+
+        Args:
+            key: the asset.
+            kind: materializations or observations.
+            deadline: of ``time.monotonic()``. What was read by then stays known.
+
+        Raises:
+            TimeoutError: the deadline passed.
+        """
+        ids = self.instance.event_log_storage.get_latest_storage_id_by_partition(key, kind).values()
+        unread = sorted(set(ids) - self._known.keys())
+        materialized = kind is dg.DagsterEventType.ASSET_MATERIALIZATION
+        fetch = self.instance.fetch_materializations if materialized else self.instance.fetch_observations
+        for begin in range(0, len(unread), _AT_ONCE):
+            if begin and time.monotonic() > deadline:
+                raise TimeoutError(f"{begin} of {len(unread)} events of {key.to_user_string()} were read")
+            some = unread[begin : begin + _AT_ONCE]
+            records = fetch(dg.AssetRecordsFilter(asset_key=key, storage_ids=some), limit=len(some)).records
+            self._known.update((record.storage_id, _event(record)) for record in records)
+        found = (self._known[id_] for id_ in ids if id_ in self._known)
+        return {event.day: event for event in found}
 
 
 def _event(record: dg.EventLogRecord) -> Event:
     shown = record.asset_materialization or record.asset_observation
     assert shown is not None
+    said = {name: value.value for name, value in shown.metadata.items() if name in (STATUS, PRODUCTIVE, DIGEST)}
     return Event(
         day=date.fromisoformat(shown.partition or ""),
         at=datetime.fromtimestamp(record.timestamp, UTC),
         run_id=record.run_id,
-        metadata={name: value.value for name, value in shown.metadata.items()},
+        status=Status(str(said.get(STATUS, Status.DONE.value))),
+        productive=bool(said.get(PRODUCTIVE, False)),
+        digest=str(said.get(DIGEST, "")),
     )
 
 
-def shown_digests(instance: dg.DagsterInstance, table: TableAsset) -> dict[date, str]:
+def shown_digests(events: Events, table: TableAsset, deadline: float = inf) -> dict[date, str]:
     """By date, the digest of its files that the table's own asset showed last."""
     newest: dict[date, Event] = {}
     for kind in (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION):
-        for day, event in latest_events(instance, table.key, kind).items():
+        for day, event in events.latest(table.key, kind, deadline).items():
             if day not in newest or newest[day].at < event.at:
                 newest[day] = event
-    return {day: str(event.metadata.get(DIGEST, "")) for day, event in newest.items()}
+    return {day: event.digest for day, event in newest.items()}
 
 
-def attempts(instance: dg.DagsterInstance, table: TableAsset) -> list[Attempt]:
+def attempts(events: Events, table: TableAsset, deadline: float = inf) -> list[Attempt]:
     """The latest attempt of each operation on each date, and the failures since."""
+    instance = events.instance
     failed_runs = instance.get_run_records(
         dg.RunsFilter(job_name=table.job.name, statuses=[dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]),
         limit=_FAILED_RUNS,
@@ -83,50 +120,51 @@ def attempts(instance: dg.DagsterInstance, table: TableAsset) -> list[Attempt]:
     found: list[Attempt] = []
     for operation in Operation:
         key = table.key_of(operation)
-        events = latest_events(instance, key, dg.DagsterEventType.ASSET_MATERIALIZATION)
+        materialized = events.latest(key, dg.DagsterEventType.ASSET_MATERIALIZATION, deadline)
         found += [
-            Attempt(
-                operation,
-                day,
-                event.at,
-                Status(str(event.metadata.get(STATUS, Status.DONE.value))),
-                bool(event.metadata.get(PRODUCTIVE, False)),
-                str(event.metadata.get(DIGEST, "")),
-            )
-            for day, event in events.items()
+            Attempt(operation, day, event.at, event.status, event.productive, event.digest)
+            for day, event in materialized.items()
         ]
         for record in failed_runs:
             ended = datetime.fromtimestamp(record.end_time or record.update_timestamp.timestamp(), UTC)
             if key not in _selected(record.dagster_run, table):
                 continue
             for day in _days(record.dagster_run.tags):
-                event = events.get(day)
+                event = materialized.get(day)
                 # A run that failed in part recorded its good dates.
                 if event is None or (event.at < ended and event.run_id != record.dagster_run.run_id):
                     found.append(Attempt(operation, day, ended, Status.FAILED, productive=False, digest=""))
     return found
 
 
-def running(context: dg.SensorEvaluationContext, tables: Sequence[TableAsset]) -> dict[str, set[Running]]:
-    """By table name, what is queued or running, backfills that have no runs yet included."""
-    found: dict[str, set[Running]] = {table.spec.name: set() for table in tables}
+def touched_since(instance: dg.DagsterInstance, tables: Sequence[TableAsset], moment: datetime) -> set[dg.AssetKey]:
+    """The tables that a run was about whose status has changed since then."""
+    records = instance.get_run_records(dg.RunsFilter(updated_after=moment))
+    return {table.key for record in records for table in tables if _selected(record.dagster_run, table) & table.keys}
+
+
+def running(context: dg.SensorEvaluationContext, tables: Sequence[TableAsset]) -> dict[dg.AssetKey, set[Running]]:
+    """By table, what is queued or running, backfills that have no runs yet included."""
+    found: dict[dg.AssetKey, set[Running]] = {table.key: set() for table in tables}
     for record in context.instance.get_run_records(dg.RunsFilter(statuses=_UNFINISHED)):
         run = record.dagster_run
         for table in tables:
-            found[table.spec.name] |= set(_jobs(table, _selected(run, table), _days(run.tags)))
+            found[table.key] |= set(_jobs(table, _selected(run, table), _days(run.tags)))
     graph = context.repository_def.asset_graph if context.repository_def else None
     for backfill in context.instance.get_backfills(BulkActionsFilter(statuses=_UNFINISHED_BACKFILLS)):
         if graph is None or not backfill.is_asset_backfill:
             continue
         target = backfill.get_asset_backfill_data(graph).target_subset
         for table in tables:
-            for key in _keys(table) & target.asset_keys:
+            for key in table.keys & target.asset_keys:
                 days = [date.fromisoformat(k) for k in target.get_partitions_subset(key).get_partition_keys()]
-                found[table.spec.name] |= set(_jobs(table, {key}, days))
+                found[table.key] |= set(_jobs(table, {key}, days))
     return found
 
 
-def _jobs(table: TableAsset, selected: Collection[dg.AssetKey], days: Iterable[date]) -> Iterator[Running]:
+def _jobs(table: TableAsset, selected: Set[dg.AssetKey], days: Iterable[date]) -> Iterator[Running]:
+    if not selected & table.keys:
+        return
     operations = [operation for operation in Operation if table.key_of(operation) in selected]
     appended: list[Operation | None] = [None] if table.key in selected else []
     for day in days:
@@ -134,15 +172,11 @@ def _jobs(table: TableAsset, selected: Collection[dg.AssetKey], days: Iterable[d
             yield operation, day
 
 
-def _keys(table: TableAsset) -> set[dg.AssetKey]:
-    return {table.key, *(table.key_of(operation) for operation in Operation)}
-
-
-def _selected(run: dg.DagsterRun, table: TableAsset) -> Collection[dg.AssetKey]:
-    """Which of the table's assets the run is about; a launch of the whole job names none."""
+def _selected(run: dg.DagsterRun, table: TableAsset) -> Set[dg.AssetKey]:
+    """The assets that the run is about, this table's or others; a launch of the table's whole job names none."""
     if run.asset_selection:
         return run.asset_selection
-    return _keys(table) if run.job_name == table.job.name else set()
+    return table.keys if run.job_name == table.job.name else frozenset()
 
 
 def _days(tags: Mapping[str, str]) -> list[date]:

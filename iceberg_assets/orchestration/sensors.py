@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -11,19 +11,23 @@ from typing import Any
 import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
-from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan, read_health
+from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan
 from iceberg_assets.orchestration.checks import evaluate as evaluate_checks
 from iceberg_assets.orchestration.checks import evaluate_source, evaluations
-from iceberg_assets.orchestration.event_log import Running, attempts, running, shown_digests
+from iceberg_assets.orchestration.event_log import Events, running, shown_digests
+from iceberg_assets.orchestration.memory import Look, Memory, pointers
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.table_asset import TableAsset
-from iceberg_assets.spec import Attempt, Operation
+from iceberg_assets.spec import Operation
 
 COMPACTION = "iceberg_compaction"
 UPKEEP = "iceberg_upkeep"
 
 _OBSERVED_DATES = 200
 """So many dates are shown in one tick; each costs some 7 ms on SQLite, and the others follow."""
+
+_SOURCE_LOOKS = (timedelta(minutes=1), timedelta(minutes=15))
+"""Raw files and ledgers are looked at no more often, and no less."""
 
 _TICK_SECONDS = 40
 """Dagster ends a tick after 60 s; tables that are not reached are the first of the next one."""
@@ -36,6 +40,15 @@ class Tick:
     requests: list[dg.RunRequest] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = field(default_factory=list)
+
+    def decide(self, table: TableAsset, looked: Look, decided: Plan, operations: frozenset[Operation]) -> None:
+        """Take from the plan what is about these operations."""
+        name = table.key.to_user_string()
+        for request in decided.requests:
+            if operations.issuperset(request.operations):
+                self.requests.append(_run_request(table, looked, request))
+                self.reasons.append(f"{name} {request}")
+        self.reasons += [f"{name} {one}" for one in decided.waiting if operations.intersection(one.operations)]
 
 
 def maintenance_sensors(
@@ -58,6 +71,8 @@ def _sensor(
     interval: timedelta,
     status: dg.DefaultSensorStatus,
 ) -> dg.SensorDefinition:
+    memory = Memory()
+
     @dg.sensor(
         name=name,
         jobs=[table.job for table in tables],
@@ -66,37 +81,54 @@ def _sensor(
         description=f"{words} where the plan says that it pays; its reason is in every tick.",
     )
     def look(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        return evaluate(context, tables, operations)
+        return evaluate(context, tables, operations, memory)
 
     return look
 
 
 def evaluate(
-    context: dg.SensorEvaluationContext, tables: Sequence[TableAsset], operations: frozenset[Operation]
+    context: dg.SensorEvaluationContext,
+    tables: Sequence[TableAsset],
+    operations: frozenset[Operation],
+    memory: Memory,
 ) -> dg.SensorResult:
     """One tick: look at each table in turn, within the tick's time.
 
     The sensor of compaction is the one that shows changed dates and evaluates the checks. The cursor holds, by table,
-    the metadata pointer last looked at, what its ledger's checks said, and the table that the next tick begins with.
+    the metadata pointer last shown, what its ledger's checks said and when, and the table that the next tick begins
+    with.
     """
     cursor = _read_cursor(context.cursor)
-    pointers: dict[str, str] = cursor.get("pointers", {})
-    checked: dict[str, str] = cursor.get("checked", {})
-    started, tick = time.monotonic(), Tick()
-    in_flight = running(context, tables)
+    shown: dict[str, str] = cursor.get("shown", {})
+    checked: dict[str, Any] = cursor.get("checked", {})
+    deadline, tick = time.monotonic() + _TICK_SECONDS, Tick()
+    memory.begin(context.instance, tables)
+    in_flight, now_at = running(context, tables), pointers(tables)
     cache = ManifestCache(_cache_path(context.instance))
-    ordered = _beginning_with(tables, cursor.get("next"))
     unreached: str | None = None
-    for table in ordered:
-        name = table.spec.name
-        if time.monotonic() - started > _TICK_SECONDS:
-            unreached = name
-            tick.reasons.append(f"{name} and what follows: next tick, this one has used its {_TICK_SECONDS} s")
-            break
+    for table in _beginning_with(tables, cursor.get("next")):
+        name = table.key.to_user_string()
         try:
-            pointers[name] = _look(context, tick, table, operations, in_flight[name], cache, pointers.get(name, ""))
-            if Operation.COMPACT in operations:
-                checked[name] = _check_source(context, tick, table, checked.get(name, ""))
+            if time.monotonic() > deadline:
+                raise TimeoutError("not reached")
+            pointer = now_at[table.key]
+            if isinstance(pointer, Exception):
+                raise pointer
+            looked = memory.look(context.instance, table, pointer, cache, deadline)
+            decided = plan(table.spec, looked.health, looked.history, in_flight[table.key], datetime.now(UTC))
+            tick.decide(table, looked, decided, operations)
+            if Operation.COMPACT not in operations:
+                continue
+            events, health = memory.events(context.instance), looked.health
+            new = health and shown.get(name) != health.metadata_location
+            if health and new and _show(tick, table, health, decided, events, deadline):
+                shown[name] = health.metadata_location
+            if looked.touched or _source_is_due(table, checked.get(name)):
+                checked[name] = _check_source(context, tick, table, checked.get(name))
+        except TimeoutError as late:
+            unreached = name
+            tick.reasons.append(f"{name}: {late} within {_TICK_SECONDS} s, the next tick begins with it")
+            break
         except Exception as error:
             # Whatever is wrong with one table, the others are looked at.
             context.log.exception(f"{name} could not be looked at")
@@ -104,48 +136,18 @@ def evaluate(
     return dg.SensorResult(
         run_requests=tick.requests,
         skip_reason=None if tick.requests else dg.SkipReason("\n".join(tick.reasons) or "no table is declared"),
-        cursor=json.dumps({"pointers": pointers, "checked": checked, "next": unreached}),
+        cursor=json.dumps({"shown": shown, "checked": checked, "next": unreached}),
         asset_events=tick.events,
     )
 
 
-def _look(
-    context: dg.SensorEvaluationContext,
-    tick: Tick,
-    table: TableAsset,
-    operations: frozenset[Operation],
-    in_flight: set[Running],
-    cache: ManifestCache,
-    pointer: str,
-) -> str:
-    """Look at one table, and gather what follows from it.
-
-    Returns:
-        The metadata pointer whose dates have all been shown.
-    """
-    name, now = table.spec.name, datetime.now(UTC)
-    health = read_health(table.profile, table.spec, cache=cache)
-    history = attempts(context.instance, table)
-    decided = plan(table.spec, health, history, in_flight, now)
-    for request in decided.requests:
-        if operations.issuperset(request.operations):
-            tick.requests.append(_run_request(table, health, history, request))
-            tick.reasons.append(f"{name} {request}")
-    tick.reasons += [f"{name} {waiting}" for waiting in decided.waiting if operations.intersection(waiting.operations)]
-    if health is None or pointer == health.metadata_location or Operation.COMPACT not in operations:
-        return pointer
-    return health.metadata_location if _show(context, tick, table, health, decided) else pointer
-
-
-def _show(
-    context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, health: TableHealth, decided: Plan
-) -> bool:
+def _show(tick: Tick, table: TableAsset, health: TableHealth, decided: Plan, events: Events, deadline: float) -> bool:
     """Record the dates that changed, as observations, and the checks.
 
     Returns:
         False where there were more dates than one tick shows.
     """
-    shown = shown_digests(context.instance, table)
+    shown = shown_digests(events, table, deadline)
     partitions = table.spec.dates.between(table.spec.dates.start, date.max, datetime.now(UTC))
     new = [day for day in partitions if day in health.dates and shown.get(day) != health.dates[day].digest]
     for day in new[:_OBSERVED_DATES]:
@@ -157,35 +159,44 @@ def _show(
     return len(new) <= _OBSERVED_DATES
 
 
-def _check_source(context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: str) -> str:
+def _source_is_due(table: TableAsset, before: Mapping[str, Any] | None) -> bool:
+    """Whether raw files and ledger are to be looked at though nothing was committed: they change by themselves.
+
+    An age against its limit needs no finer look than a hundredth of it.
+    """
+    if not table.spec.source or before is None:
+        return bool(table.spec.source)
+    often = min(max(table.spec.checks.freshness.max / 100, _SOURCE_LOOKS[0]), _SOURCE_LOOKS[1])
+    return datetime.now(UTC).timestamp() - float(before["at"]) >= often.total_seconds()
+
+
+def _check_source(
+    context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: Mapping[str, Any] | None
+) -> Mapping[str, Any]:
     """Evaluate the checks of ledger and raw files, and record them where they turned, or a materialization hid them.
 
     Returns:
         What the next tick compares with.
     """
     results = evaluate_source(table)
-    if not results:
-        return ""
     newest = context.instance.fetch_materializations(table.key, limit=1).records
     turned = ",".join(f"{result.check_name}:{result.passed}" for result in results)
     state = f"{turned}@{newest[0].storage_id if newest else 0}"
-    if state != before:
+    if before is None or before["said"] != state:
         tick.events += evaluations(results)
-    return state
+    return {"said": state, "at": round(datetime.now(UTC).timestamp())}
 
 
-def _run_request(
-    table: TableAsset, health: TableHealth | None, history: Sequence[Attempt], request: Request
-) -> dg.RunRequest:
+def _run_request(table: TableAsset, looked: Look, request: Request) -> dg.RunRequest:
     """A run of those operations on that range of dates.
 
     Run keys are remembered for ever, also of runs that failed: the state of the table and the latest attempt are in
     it, so that the same need in the same state is served once, and comes back after it was served or failed.
     """
-    ended = max((a.ended for a in history if a.operation in request.operations), default=None)
+    ended = max((a.ended for a in looked.history if a.operation in request.operations), default=None)
     first, last = request.dates[0].isoformat(), request.dates[-1].isoformat()
     what = "+".join(operation.value for operation in request.operations)
-    state = [str(health.snapshot_id) if health else "", ended.isoformat() if ended else "first"]
+    state = [str(looked.health.snapshot_id) if looked.health else "", ended.isoformat() if ended else "first"]
     return dg.RunRequest(
         run_key=":".join(["/".join(table.key.path), what, f"{first}..{last}", *state]),
         job_name=table.job.name,
@@ -200,11 +211,12 @@ def _read_cursor(cursor: str | None) -> dict[str, Any]:
         found = json.loads(cursor or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    ours = isinstance(found, dict) and all(isinstance(found.get(key, {}), dict) for key in ("shown", "checked"))
+    return found if ours else {}
 
 
 def _beginning_with(tables: Sequence[TableAsset], name: str | None) -> list[TableAsset]:
-    position = next((n for n, table in enumerate(tables) if table.spec.name == name), 0)
+    position = next((n for n, table in enumerate(tables) if table.key.to_user_string() == name), 0)
     return [*tables[position:], *tables[:position]]
 
 

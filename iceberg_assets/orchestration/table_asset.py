@@ -38,6 +38,11 @@ class TableAsset:
         """The asset of a maintenance operation, below the table's."""
         return dg.AssetKey([*self.key.path, operation.value])
 
+    @cached_property
+    def keys(self) -> frozenset[dg.AssetKey]:
+        """The table's own asset and those below it."""
+        return frozenset({self.key, *(self.key_of(operation) for operation in Operation)})
+
     @property
     def slug(self) -> str:
         """The table's name where Dagster allows letters, digits and underscores only."""

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iceberg_assets.health import REST, DataFile, Grain, Plan, Request, Snapshot, TableHealth, plan
-from iceberg_assets.health.attempts import retry_distance
-from iceberg_assets.health.plan import MOST_DATES
+from iceberg_assets.health.attempts import MOST_FAILURES, retry_distance
+from iceberg_assets.health.plan import MOST_COMPACTIONS, MOST_DATES
 from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
 from iceberg_assets_tests.health.examples import DAY, LONG_AGO, NOW, day_of, file, snapshot, spec, table
 
@@ -127,8 +127,34 @@ def test_a_success_in_between_ends_the_row_of_failures() -> None:
     assert compaction(health, [*history, attempt(health, ago=3 * MINUTE)]).requests
 
 
-def test_the_distance_doubles_from_a_minute_to_an_hour() -> None:
-    assert [retry_distance(n) / MINUTE for n in (1, 2, 3, 6, 7, 99)] == [1, 2, 4, 32, 60, 60]
+def test_the_distance_doubles_from_a_minute_to_an_hour_and_is_a_day_in_the_end() -> None:
+    day = timedelta(days=1) / MINUTE
+    assert [retry_distance(n) / MINUTE for n in (1, 2, 3, 6, 7, 8, 99)] == [1, 2, 4, 32, 60, day, day]
+
+
+def test_what_fails_again_and_again_or_gains_nothing_is_stuck_and_what_waits_is_not() -> None:
+    health = table(day_of((DAY, 5)))
+    failures = [attempt(health, status=Status.FAILED, ago=n * MINUTE) for n in range(1, MOST_FAILURES + 1)]
+    for history, stuck in ((failures, True), (failures[1:], False), ([attempt(health, productive=False)], True)):
+        (waiting,) = compaction(health, history).waiting
+        assert waiting.stuck is stuck, waiting.reason
+    assert compaction(health, failures, now=NOW + timedelta(days=1)).requests, "it is never given up for good"
+
+
+def test_the_queue_is_short_and_what_gains_most_comes_first() -> None:
+    """Dates with a gap between them are a run each: two thousand of them must not be two thousand runs at once."""
+    now = NOW + timedelta(days=45)
+    due = [DAY + timedelta(days=2 * n) for n in range(30)]
+    health = table(day_of(*((day, 5 + (day == due[20])) for day in due)), now=now)
+    found = compaction(health, now=now)
+    assert [request.dates for request in found.requests] == [(day,) for day in (due[20], *due[: MOST_COMPACTIONS - 1])]
+    assert {day for one in found.waiting for day in one.dates} == {*due} - {
+        day for r in found.requests for day in r.dates
+    }
+    assert "waits for its turn: 8 compactions of the table come first" in found.waiting[0].reason
+    running = [(COMPACT, day) for request in found.requests[1:] for day in request.dates]
+    (next_,) = compaction(health, running=running, now=now).requests
+    assert next_.dates == (due[20],)
 
 
 def test_neighbouring_dates_are_one_request_and_a_gap_makes_two() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health import ManifestCache, metadata_pointer, read_health
+from iceberg_assets.health import ManifestCache, metadata_pointers, read_health
 from iceberg_assets_tests.health.conftest import DAY, LATER, NEXT, Example
 
 
@@ -24,7 +24,7 @@ def test_totals_are_those_of_icebergs_metadata_tables(example: Callable[..., Exa
     assert health.rows == table.sql("SELECT count(*) AS n FROM {t}")[0]["n"]
     by_day = {row["day"]: row["n"] for row in table.sql("SELECT date(ts) AS day, count(*) AS n FROM {t} GROUP BY 1")}
     assert {day: found.rows for day, found in health.dates.items()} == by_day
-    assert metadata_pointer(table.profile, table.spec) == health.metadata_location
+    assert metadata_pointers(table.profile, [table.spec.table]) == {table.spec.table: health.metadata_location}
 
 
 def test_the_cache_changes_no_answer_and_forgets_what_is_gone(example: Callable[..., Example], tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_dates_are_read_from_every_kind_of_column(example: Callable[..., Example
         assert list(table.health().dates) == [DAY, LATER] if partitions else list(table.health().dates) == [LATER]
         table.sql("DROP TABLE {t}")
     assert read_health(table.profile, table.spec) is None
-    assert metadata_pointer(table.profile, table.spec) is None
+    assert metadata_pointers(table.profile, [table.spec.table]) == {}
 
 
 def test_a_column_that_holds_no_dates_is_refused_by_name(example: Callable[..., Example]) -> None:
