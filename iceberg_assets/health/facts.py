@@ -102,13 +102,13 @@ class Group:
     """Files that ``rewrite_data_files`` would consider together.
 
     Attributes:
-        spec_id: the current spec's; None for files of all other specs, which form one group.
+        partition: by the current spec; empty for one group of all that is of no partition by it: the files of other
+            specs, and those whose partition values are all null.
         due: whether they would be rewritten.
         reason: why or why not, with the numbers.
         outputs: how many files Iceberg expects to write for them.
     """
 
-    spec_id: int | None
     partition: tuple[object, ...]
     files: tuple[DataFile, ...]
     due: bool

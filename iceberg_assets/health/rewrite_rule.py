@@ -1,7 +1,7 @@
 """Which files ``rewrite_data_files`` would take: the rule of Iceberg's bin-pack planner, in pure functions.
 
 Read from ``SizeBasedFileRewritePlanner`` and ``BinPackRewriteFilePlanner`` of Iceberg 1.12 and held to the engine by
-the tests.
+the parity run (docs/plan.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -108,16 +108,16 @@ def groups(files: Iterable[DataFile], current_spec_id: int, settings: Rule) -> l
     Where ``max-files-to-rewrite`` cuts, or a partition is packed into several groups, the engine's own order of files
     and partitions decides which come first; numbers agree, names need not.
     """
-    partitions: dict[tuple[int | None, tuple[object, ...]], list[DataFile]] = {}
+    partitions: dict[tuple[object, ...], list[DataFile]] = {}
     for file in files:
         if settings.is_candidate(file):
-            # Files of older specs may hold rows of many partitions, so Iceberg takes them as unpartitioned.
-            current = file.spec_id == current_spec_id
-            key = (current_spec_id, file.partition) if current else (None, ())
-            partitions.setdefault(key, []).append(file)
+            # Files of older specs may hold rows of many partitions: Iceberg takes them as of no partition, and what is
+            # of no partition by the current spec, all of its values null, is packed with them.
+            known = file.spec_id == current_spec_id and any(value is not None for value in file.partition)
+            partitions.setdefault(file.partition if known else (), []).append(file)
     found = [
-        _judged(spec_id, partition, packed, settings)
-        for (spec_id, partition), candidates in partitions.items()
+        _judged(partition, packed, settings)
+        for partition, candidates in partitions.items()
         for packed in _packed(candidates, settings)
     ]
     return found if settings.max_files is None else list(_cut(found, settings.max_files, settings))
@@ -138,7 +138,7 @@ def _packed(files: Sequence[DataFile], settings: Rule) -> Iterator[tuple[DataFil
         yield tuple(pack)
 
 
-def _judged(spec_id: int | None, partition: tuple[object, ...], files: tuple[DataFile, ...], settings: Rule) -> Group:
+def _judged(partition: tuple[object, ...], files: tuple[DataFile, ...], settings: Rule) -> Group:
     """Whether a pack is rewritten, by ``enoughInputFiles``, ``enoughContent``, ``tooMuchContent`` or its deletes."""
     count, size = len(files), sum(file.size for file in files)
     heavy = sum(settings.has_too_many_deletes(file) for file in files)
@@ -156,7 +156,7 @@ def _judged(spec_id: int | None, partition: tuple[object, ...], files: tuple[Dat
     else:
         due = False
         reason = f"{_files(count)} of {format_bytes(size)}, due from {max(2, settings.min_input_files)}"
-    return Group(spec_id, partition, files, due, reason, settings.expected_outputs(size))
+    return Group(partition, files, due, reason, settings.expected_outputs(size))
 
 
 def _files(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The planner's rule, without an engine; ``test_engine`` holds it to Iceberg itself."""
+"""The planner's rule, without an engine; the parity run holds it to Iceberg itself."""
 
 import pytest
 from hypothesis import given
@@ -48,7 +48,15 @@ def test_partitions_are_grouped_apart() -> None:
 def test_files_of_all_older_specs_form_one_group() -> None:
     old = [file(spec_id=1, partition=(n,)) for n in range(3)] + [file(spec_id=2, partition=()) for _ in range(3)]
     group = only(groups(old, 0, sized()))
-    assert (group.spec_id, len(group.files), group.due) == (None, 6, True)
+    assert (group.partition, len(group.files), group.due) == ((), 6, True)
+
+
+def test_files_of_no_partition_are_packed_with_those_of_older_specs() -> None:
+    """A null in every field of the current spec is the partition that Iceberg gives to files of other specs."""
+    old = [file(spec_id=1, partition=(n,)) for n in range(3)]
+    null, half = [file(partition=(None, None)) for _ in range(2)], file(partition=(None, 1))
+    found = groups([*old, *null, half], 0, sized())
+    assert [(group.partition, len(group.files), group.due) for group in found] == [((), 5, True), ((None, 1), 1, False)]
 
 
 def test_delete_files_alone_make_a_file_due_where_the_threshold_says_so() -> None:
