@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-intake test test-faults check lint types imports feed dev lock clean
+.PHONY: help setup demo bench-append bench-intake bench-tick test test-faults test-parity check lint types imports feed dev lock clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -30,8 +30,17 @@ RESULTS ?= docs/exactly-once-results.json
 test-faults: $(READY) ## processes killed and run at once, SEEDS=a:b; see docs/exactly-once.md
 	$(BIN)/python -m iceberg_assets_tests.faults.rounds $(SEEDS) --results $(RESULTS)
 
+# Their answers are what the tests without a JVM hold the rule to; they are written where all layouts were played.
+test-parity: SEEDS = 0:200
+test-parity: RESULTS = docs/parity-results.json
+test-parity: $(READY) ## health's plan beside what the engine rewrites, SEEDS=a:b of 200 layouts; see docs/plan.md
+	$(BIN)/python -m iceberg_assets_tests.parity.rounds $(SEEDS) --results $(RESULTS)
+
 bench-append: $(READY) ## our append beside a hand-written one: medians, ratios and limits
 	$(BIN)/python -m benchmarks.bench_append
+
+bench-tick: $(READY) ## a sensor tick over many files, dates and tables: figures and limits
+	$(BIN)/python -m benchmarks.bench_tick
 
 bench-intake: $(READY) ## 10,000 footers, and a date against a ledger of a million files: figures and limits
 	$(BIN)/python -m benchmarks.bench_intake
