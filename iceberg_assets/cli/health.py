@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from iceberg_assets.cli.common import JsonOption, ProfileOption, TableArgument, app, chosen, print_json, print_table
-from iceberg_assets.health import DateHealth, Plan, TableHealth, plan, read_health
+from iceberg_assets.health import DateHealth, Plan, TableHealth, pinned_by, plan, read_health
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.units import format_bytes
@@ -78,17 +78,22 @@ def _health_record(look: _Look) -> dict[str, Any]:
         "snapshots": len(found.snapshots),
         "manifests": len(found.manifests),
         "metadata_files": found.metadata_files,
+        "pinned_snapshots": {
+            ref: len(held) for ref, held in pinned_by(found, look.spec.maintenance.expire, datetime.now(UTC)).items()
+        },
         "dates": {day.isoformat(): _file_record(of_day) for day, of_day in sorted(found.dates.items())},
     }
 
 
-def _file_record(found: TableHealth | DateHealth) -> dict[str, int | None]:
+def _file_record(found: TableHealth | DateHealth) -> dict[str, int | float | None]:
     return {
         "rows": found.rows,
         "data_files": found.data_files,
         "small_files": found.small_files,
         "small_files_waiting": found.small_files_waiting,
         "delete_files": found.delete_files,
+        "delete_ratio": round(found.delete_ratio, 4),
+        "old_spec_files": found.old_spec_files,
         "total_bytes": found.total_bytes,
         "average_file_bytes": found.average_file_bytes,
     }

@@ -3,7 +3,17 @@
 from iceberg_assets.health.by_date import health_by_date
 from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.expiry import LEASE_PREFIX, expirable, expire_arguments, pinned_by
-from iceberg_assets.health.facts import DataFile, DateHealth, Grain, Group, Manifest, Ref, Snapshot, TableHealth
+from iceberg_assets.health.facts import (
+    DataFile,
+    DateHealth,
+    DeleteFile,
+    Grain,
+    Group,
+    Manifest,
+    Ref,
+    Snapshot,
+    TableHealth,
+)
 from iceberg_assets.health.manifests import ManifestsDue, manifests_due
 from iceberg_assets.health.plan import REST, Plan, Request, Waiting, plan
 from iceberg_assets.health.pointers import metadata_pointers
@@ -16,6 +26,7 @@ __all__ = [
     "REST",
     "DataFile",
     "DateHealth",
+    "DeleteFile",
     "Grain",
     "Group",
     "Manifest",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import blake2b
 
-from iceberg_assets.health.facts import DataFile, DateHealth, Grain, Group, live_rows
+from iceberg_assets.health.facts import DataFile, DateHealth, Grain, Group, delete_files, delete_ratio, live_rows
 from iceberg_assets.health.rewrite_rule import Rule, groups, rule
 from iceberg_assets.health.unit import Unit, unit_of
 from iceberg_assets.spec import TableSpec
@@ -65,7 +65,8 @@ def health_by_date(
     # A unit wider than a date has digests of its own: a try on one of its dates was not one on the unit.
     salt = "" if grain is Grain.DATE else grain.value
     return {
-        day: _date_health(day, *members(day), salt if day in units else "", settings) for day in sorted({*days, *units})
+        day: _date_health(day, *members(day), salt if day in units else "", spec_id, settings)
+        for day in sorted({*days, *units})
     }
 
 
@@ -94,16 +95,22 @@ def _of_unit(files: Iterable[DataFile], unit: Unit) -> list[DataFile]:
     return [file for file in files if whole_table or file.within(unit.first, unit.last)]
 
 
-def _date_health(day: date, files: list[DataFile], found: list[Group], salt: str, settings: Rule) -> DateHealth:
+def _date_health(
+    day: date, files: list[DataFile], found: list[Group], salt: str, spec_id: int, settings: Rule
+) -> DateHealth:
     removed, waiting = small_files(found, settings)
+    applied = delete_files(files)
     return DateHealth(
         day=day,
         data_files=len(files),
         small_files=removed,
         small_files_waiting=waiting,
-        delete_files=len({path for file in files for path in file.deletes}),
+        delete_files=len(applied),
+        deletes=sum(one.rows for one in applied),
+        delete_ratio=delete_ratio(files),
+        old_spec_files=sum(file.spec_id != spec_id for file in files),
         total_bytes=sum(file.size for file in files),
-        rows=live_rows(tuple(files)),
+        rows=live_rows(files),
         added_at=max((file.added_at for file in files if file.added_at), default=None),
         digest=_digest(files, salt),
         groups=tuple(group for group in found if group.due),
@@ -124,5 +131,5 @@ def small_files(found: Iterable[Group], settings: Rule) -> tuple[int, int]:
 def _digest(files: Iterable[DataFile], salt: str) -> str:
     """Sixteen hexadecimal digits that stand for the set of data files and of the delete files on them."""
     data = sorted(file.path for file in files)
-    deletes = sorted({path for file in files for path in file.deletes})
+    deletes = sorted({one.path for file in files for one in file.deletes})
     return blake2b("\n".join([salt, *data, "", *deletes]).encode(), digest_size=8).hexdigest()

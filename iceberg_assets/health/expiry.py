@@ -1,6 +1,7 @@
 """Which snapshots ``expire_snapshots`` would remove: the rule of Iceberg's ``RemoveSnapshots``, in pure functions."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from iceberg_assets.health.facts import Ref, Snapshot, TableHealth
@@ -75,13 +76,19 @@ def expirable(
     return tuple(sorted(gone, key=lambda snapshot: (snapshot.committed_at, snapshot.sequence_number)))
 
 
-def pinned_by(health: TableHealth) -> Mapping[int, tuple[str, ...]]:
-    """The snapshots that a tag or another branch than main points to, with the names of those refs."""
-    pins: dict[int, tuple[str, ...]] = {}
-    for ref in health.refs:
-        if ref.name != "main" and not ref.name.startswith(LEASE_PREFIX):
-            pins[ref.snapshot_id] = (*pins.get(ref.snapshot_id, ()), ref.name)
-    return pins
+def pinned_by(health: TableHealth, policy: Expire, now: datetime) -> Mapping[str, tuple[Snapshot, ...]]:
+    """By name of a tag, or of another branch than main: the snapshots that would go if main were the only ref.
+
+    A snapshot that several refs hold is listed under each. Refs that hold nothing back are left out.
+    """
+    main = tuple(ref for ref in health.refs if ref.name == "main")
+    free = expirable(replace(health, refs=main), policy, now)
+    pins = {
+        ref.name: tuple(one for one in free if one not in expirable(replace(health, refs=(*main, ref)), policy, now))
+        for ref in health.refs
+        if ref.name != "main" and not ref.name.startswith(LEASE_PREFIX)
+    }
+    return {name: held for name, held in pins.items() if held}
 
 
 def _standing_refs(health: TableHealth, by_id: Mapping[int, Snapshot], now: datetime) -> Iterator[Ref]:

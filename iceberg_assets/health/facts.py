@@ -1,10 +1,11 @@
 """``TableHealth``: what Iceberg's metadata says about one table, as frozen facts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 from pyiceberg.schema import Schema
 
@@ -18,6 +19,17 @@ class Grain(StrEnum):
     TABLE = "table"
 
 
+class DeleteFile(NamedTuple):
+    """One live delete file, of whatever kind.
+
+    Attributes:
+        rows: the deletes in it: of positions and vectors one for each deleted row; an equality delete is of any number.
+    """
+
+    path: str
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """One live data file.
@@ -28,7 +40,7 @@ class DataFile:
         first, last: the dates that its rows can be of, both included. None: unknown, any date; first after last: none.
         added_at: when data last came in with this file, at the latest; None: by a rewrite, or longer ago than
             any snapshot that is left.
-        deletes: paths of the delete files that apply to it.
+        deletes: the delete files that apply to it.
         deleted_rows: by deletion vectors and position deletes that refer to this file alone.
         rows_known: whether ``deleted_rows`` is all that is deleted (no equality or partition-wide deletes apply).
     """
@@ -41,7 +53,7 @@ class DataFile:
     first: date | None
     last: date | None
     added_at: datetime | None = None
-    deletes: tuple[str, ...] = ()
+    deletes: tuple[DeleteFile, ...] = ()
     deleted_rows: int = 0
     rows_known: bool = True
 
@@ -132,6 +144,9 @@ class DateHealth:
         small_files: files that the groups due would remove.
         small_files_waiting: small files that no group due takes.
         delete_files: distinct delete files that touch its data files.
+        deletes: the deletes in them, which every reader applies anew.
+        delete_ratio: of them for each row that was written; above 1 where equality deletes outnumber the rows.
+        old_spec_files: data files of other partition specs than the current one.
         total_bytes: of the data files.
         rows: live rows; None where equality or partition-wide deletes leave that unknown.
         added_at: when data was last added; None: long ago.
@@ -144,6 +159,9 @@ class DateHealth:
     small_files: int
     small_files_waiting: int
     delete_files: int
+    deletes: int
+    delete_ratio: float
+    old_spec_files: int
     total_bytes: int
     rows: int | None
     added_at: datetime | None
@@ -156,7 +174,7 @@ class DateHealth:
         return self.total_bytes // self.data_files if self.data_files else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableHealth:
     """One table at one snapshot.
 
@@ -200,11 +218,21 @@ class TableHealth:
         return len(self.files)
 
     @property
+    def delete_ratio(self) -> float:
+        """As of a date: deletes that readers apply for each row that was written."""
+        return delete_ratio(self.files)
+
+    @property
+    def old_spec_files(self) -> int:
+        """Data files of other partition specs than the current one."""
+        return sum(file.spec_id != self.spec_id for file in self.files)
+
+    @cached_property
     def total_bytes(self) -> int:
         """Bytes of the live data files."""
         return sum(file.size for file in self.files)
 
-    @property
+    @cached_property
     def rows(self) -> int | None:
         """Live rows; None where equality or partition-wide deletes leave that unknown."""
         return live_rows(self.files)
@@ -215,7 +243,18 @@ class TableHealth:
         return self.total_bytes // self.data_files if self.files else 0
 
 
-def live_rows(files: tuple[DataFile, ...]) -> int | None:
+def delete_files(files: Iterable[DataFile]) -> frozenset[DeleteFile]:
+    """The distinct delete files that apply to any of the data files."""
+    return frozenset(one for file in files for one in file.deletes)
+
+
+def delete_ratio(files: Sequence[DataFile]) -> float:
+    """The deletes that apply to the files for each row that was written to them; 0 without rows."""
+    written = sum(file.rows for file in files)
+    return sum(one.rows for one in delete_files(files)) / written if written else 0.0
+
+
+def live_rows(files: Sequence[DataFile]) -> int | None:
     """Rows less the deleted ones; None where a file's deleted rows are not known."""
     if not all(file.rows_known for file in files):
         return None

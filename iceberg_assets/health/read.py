@@ -20,7 +20,7 @@ from iceberg_assets.health.by_date import health_by_date, small_files
 from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.deletes import DeleteIndex
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
-from iceberg_assets.health.facts import DataFile, Grain, Manifest, Ref, Snapshot, TableHealth
+from iceberg_assets.health.facts import DataFile, DeleteFile, Grain, Manifest, Ref, Snapshot, TableHealth
 from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.health.rewrite_rule import groups, rule
 from iceberg_assets.health.unit import Kind, Span, grain_of, overlap, partition_span
@@ -216,7 +216,7 @@ def _data_files(
             first=first,
             last=last,
             added_at=arrivals.of(entry.snapshot_id, entry.file_sequence),
-            deletes=tuple(one.path for one in deletes),
+            deletes=tuple(DeleteFile(one.path, one.rows) for one in deletes),
             deleted_rows=min(entry.rows, sum(one.rows for one in own)),
             rows_known=len(own) == len(deletes),
         )

@@ -7,6 +7,7 @@ from pyiceberg.schema import Schema
 
 from iceberg_assets.health import (
     DataFile,
+    DeleteFile,
     Grain,
     Manifest,
     Ref,
@@ -18,6 +19,7 @@ from iceberg_assets.health import (
     rule,
 )
 from iceberg_assets.health.by_date import small_files
+from iceberg_assets.health.facts import delete_files
 from iceberg_assets.spec import TableSpec
 
 NOW = datetime(2024, 1, 31, 12, tzinfo=UTC)
@@ -58,7 +60,7 @@ def file(
     deleted_rows: int = 0,
     path: str | None = None,
 ) -> DataFile:
-    """A data file of one day, or of the days up to ``last``, with ten rows."""
+    """A data file of one day, or of the days up to ``last``, with ten rows, and delete files of one delete each."""
     return DataFile(
         path=path or f"file-{next(_numbers)}",
         size=size,
@@ -68,7 +70,7 @@ def file(
         first=day,
         last=last or day,
         added_at=added,
-        deletes=deletes,
+        deletes=tuple(DeleteFile(name, 1) for name in deletes),
         deleted_rows=deleted_rows,
     )
 
@@ -108,7 +110,7 @@ def table(
         grain=grain,
         snapshot_id=snapshots[-1].id if snapshots else None,
         files=tuple(files),
-        delete_files=len({path for one in files for path in one.deletes}),
+        delete_files=len(delete_files(files)),
         manifests=tuple(Manifest(f"manifest-{number}", 8000, 0, "data") for number in range(manifests)),
         snapshots=tuple(snapshots),
         refs=tuple(refs) if refs is not None else tuple(Ref("main", one.id, "branch") for one in snapshots[-1:]),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from iceberg_assets.health import DataFile, Grain, compaction_unit
+from iceberg_assets.health import DataFile, DeleteFile, Grain, compaction_unit
 from iceberg_assets.health.facts import Snapshot
 from iceberg_assets.health.read import Arrivals
 from iceberg_assets.health.unit import NOWHERE, grain_of, partition_span
@@ -103,8 +103,24 @@ def test_files_outside_the_partitions_count_for_the_table_and_for_no_date() -> N
 
 def test_rows_are_live_rows_and_unknown_where_deletes_cannot_be_counted() -> None:
     assert table([file(deletes=("a",), deleted_rows=3), file()]).rows == 17
-    vague = DataFile("v", 10, 10, 0, (), DAY, DAY, deletes=("eq",), rows_known=False)
+    vague = DataFile("v", 10, 10, 0, (), DAY, DAY, deletes=(DeleteFile("eq", 30),), rows_known=False)
     assert table([vague]).dates[DAY].rows is None
+
+
+def test_the_delete_debt_counts_a_delete_file_once_however_many_files_it_touches() -> None:
+    files = [file(deletes=("own",)), file(deletes=("wide",)), file(deletes=("wide",)), file(day=NEXT)]
+    health = table(files)
+    assert [(of.deletes, of.delete_files, of.delete_ratio) for of in health.dates.values()] == [
+        (2, 2, 2 / 30),
+        (0, 0, 0),
+    ]
+    assert health.delete_ratio == 2 / 40
+
+
+def test_files_of_older_specs_are_counted() -> None:
+    health = table([file(spec_id=1), file(), file(day=NEXT, spec_id=2)])
+    assert [of.old_spec_files for of in health.dates.values()] == [1, 1]
+    assert health.old_spec_files == 2
 
 
 def test_the_digest_changes_with_data_files_and_with_delete_files_alone() -> None:

@@ -66,6 +66,19 @@ def test_the_snapshots_that_would_go_are_those_that_iceberg_names(aged: Example)
     assert len(set(removed)) > 4, "settings that make no difference prove nothing"
 
 
+def test_what_a_ref_holds_back_would_go_without_it(aged: Example) -> None:
+    policy, now = Expire.model_validate(AT_ONCE), datetime.now(UTC)
+    pinned = pinned_by(aged.health(), policy, now)
+    assert set(pinned) == {"kept", "audit"}
+    before = {one.id for one in expirable(aged.health(), policy, now)}
+    aged.sql("ALTER TABLE {t} DROP TAG kept")
+    aged.sql("ALTER TABLE {t} DROP BRANCH audit")
+    older_than, retain_last = expire_arguments(aged.health(), policy, now)
+    expiry = aged.java().expireSnapshots().expireOlderThan(int(older_than.timestamp() * 1000)).retainLast(retain_last)
+    freed = {one.snapshotId() for one in expiry.apply()} - before
+    assert freed == {one.id for held in pinned.values() for one in held}
+
+
 def test_the_call_removes_them(aged: Example) -> None:
     before, policy, now = aged.health(), Expire.model_validate(AT_ONCE), datetime.now(UTC)
     foretold = {one.id for one in expirable(before, policy, now)}
@@ -103,7 +116,8 @@ def test_the_tables_own_retention_counts_where_the_policy_is_silent() -> None:
     assert expire_arguments(table(properties=properties), spoken, NOW) == (NOW - 2 * HOUR, 3)
 
 
-def test_tags_and_branches_are_named_as_what_pins_but_not_main_and_leases() -> None:
+def test_refs_are_named_with_what_they_hold_back_but_not_main_and_leases() -> None:
     refs = [Ref(name, 2, "tag") for name in ("kept", "iceberg_assets_lease_1")]
-    health = table(snapshots=MAIN, refs=[*refs, Ref("audit", 2, "branch"), Ref("main", 5, "branch")])
-    assert pinned_by(health) == {2: ("kept", "audit")}
+    refs += [Ref("audit", 2, "branch"), Ref("idle", 5, "tag"), Ref("main", 5, "branch")]
+    pinned = pinned_by(table(snapshots=MAIN, refs=refs), Expire.model_validate(AT_ONCE), NOW)
+    assert {name: [one.id for one in held] for name, held in pinned.items()} == {"kept": [2], "audit": [2]}

@@ -27,6 +27,28 @@ def test_totals_are_those_of_icebergs_metadata_tables(example: Callable[..., Exa
     assert metadata_pointers(table.profile, [table.spec.table]) == {table.spec.table: health.metadata_location}
 
 
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+def test_delete_debt_and_old_specs_are_those_of_the_metadata_tables(
+    example: Callable[..., Example], granularity: str
+) -> None:
+    table = example(
+        **{"format-version": "2", "write_delete_mode": "merge-on-read"}, write_delete_granularity=granularity
+    )
+    table.append(DAY, NEXT, rows=40, files=2)
+    table.sql("DELETE FROM {t} WHERE x < 0.3")
+    before = table.health()
+    debts = "SELECT partition.ts_day AS day, count(*) AS files, sum(record_count) AS deletes FROM {t}.delete_files"
+    counted = {row["day"]: (row["files"], row["deletes"]) for row in table.sql(f"{debts} GROUP BY 1")}
+    assert {day: (found.delete_files, found.deletes) for day, found in before.dates.items()} == counted
+    gone = 160 - int(str(table.sql("SELECT count(*) AS n FROM {t}")[0]["n"]))
+    assert before.delete_ratio == pytest.approx(gone / 160)
+    table.sql("ALTER TABLE {t} ADD PARTITION FIELD bucket(2, id)")
+    table.append(DAY, rows=40)
+    after, of_old = table.health(), "SELECT count(*) AS n FROM {t}.data_files WHERE spec_id = 0"
+    assert [found.old_spec_files for found in after.dates.values()] == [2, 2]
+    assert after.old_spec_files == table.sql(of_old)[0]["n"]
+
+
 def test_the_cache_changes_no_answer_and_forgets_what_is_gone(example: Callable[..., Example], tmp_path: Path) -> None:
     table, cache = example("months(ts), bucket(2, id)"), ManifestCache(tmp_path / "cache.sqlite")
     for _ in range(3):
