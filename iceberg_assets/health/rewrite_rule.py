@@ -38,8 +38,7 @@ class Rule:
         """Whether its delete files, or the rows they delete of this file alone, reach a threshold."""
         if self.delete_files is not None and file.delete_files >= self.delete_files:
             return True
-        deleted = min(file.deleted_rows, file.rows)
-        return file.delete_files > 0 and file.rows > 0 and deleted / file.rows >= self.delete_ratio
+        return file.rows > 0 and file.deleted_rows / file.rows >= self.delete_ratio
 
     def is_candidate(self, file: DataFile) -> bool:
         """Whether the planner looks at the file at all."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health import DataFile, Group, groups, rule
+from iceberg_assets.health import DataFile, DeleteFile, Group, groups, rule
 from iceberg_assets_tests.health.examples import DAY, TARGET, file, sized
 
 
@@ -71,7 +71,7 @@ def test_a_file_with_three_tenths_of_its_rows_deleted_is_rewritten(deleted: int,
 
 
 def test_deletes_of_a_file_without_rows_are_no_ratio() -> None:
-    empty = DataFile("empty", 1000, 0, 0, (), DAY, DAY, deletes=("a",))
+    empty = DataFile("empty", 1000, 0, 0, (), DAY, DAY, deletes=(DeleteFile("a", 1),))
     assert groups([empty], 0, sized()) == []
 
 
