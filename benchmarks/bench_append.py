@@ -121,7 +121,7 @@ def measure(running: "SparkSession", profile: Profile, root: Path, size: Size) -
 
 def ours(running: "SparkSession", profile: Profile, spec: TableSpec) -> None:
     """The append of this package."""
-    outcome = append(running, profile, spec, [DAY])[DAY]
+    outcome = append(lambda: running, profile, spec, [DAY])[DAY]
     assert outcome.status is Status.DONE, outcome.reason
 
 

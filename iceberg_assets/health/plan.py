@@ -17,7 +17,7 @@ from iceberg_assets.health.facts import DateHealth, TableHealth
 from iceberg_assets.health.manifests import manifests_due
 from iceberg_assets.health.unit import Unit, compaction_unit
 from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
-from iceberg_assets.spec.units import format_age
+from iceberg_assets.spec.units import format_age, format_count
 
 REST = (Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHANS)
 """The operations on the table as a whole, in the order in which they run."""
@@ -82,7 +82,11 @@ def plan(
         now: with a zone.
     """
     if health is None or health.snapshot_id is None:
-        reason = f"{spec.name} does not exist yet" if health is None else f"{spec.name} has no snapshot yet"
+        reason = (
+            f"{spec.name} does not exist yet: {spec.way_into_being}"
+            if health is None
+            else f"{spec.name} has no snapshot yet"
+        )
         return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
     look = _Look(spec, health, tuple(history), frozenset(running), now)
     verdicts = [verdict for day in sorted(health.dates) if (verdict := look.compaction(health.dates[day]))]
@@ -130,7 +134,7 @@ def _held(chain: Sequence[_Verdict]) -> Waiting:
 
 def _numbers(chain: Sequence[_Verdict]) -> str:
     files, going = sum(one.date.data_files for one in chain), sum(one.date.small_files for one in chain)
-    return f"{_days([one.date.day for one in chain])}: {_count(files, 'file')}, {going} would go"
+    return f"{_days([one.date.day for one in chain])}: {format_count(files, 'file')}, {going} would go"
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,7 @@ class _Look:
         """The numbers behind a table in which the rule finds nothing on any date."""
         if chains:
             return ()
-        held = f"{_count(self.health.data_files, 'file')} on {_count(len(self.health.dates), 'date')}"
+        held = f"{format_count(self.health.data_files, 'file')} on {format_count(len(self.health.dates), 'date')}"
         reason = f"no group of files is due: {held}, {self.health.small_files_waiting} small ones below the rule"
         return (Waiting((Operation.COMPACT,), (), reason),)
 
@@ -191,7 +195,7 @@ class _Look:
         failures, again = failures_in_a_row(attempts)
         if again is None or self.now >= again:
             return None
-        return f"failed {_count(failures, 'time')} in a row, tried again in {_ago(again - self.now)}"
+        return f"failed {format_count(failures, 'time')} in a row, tried again in {_ago(again - self.now)}"
 
     def _attempts(self, operation: Operation, unit: Unit | None = None) -> list[Attempt]:
         # Any date of the unit: which one carries it may have changed since.
@@ -248,7 +252,7 @@ class _Look:
         going = expirable(self.health, policy, self.now)
         older_than, retain_last = expire_arguments(self.health, policy, self.now)
         rule = f"older than {_ago(self.now - older_than)} and not of the last {retain_last}"
-        reason = f"{len(going)} of {_count(len(self.health.snapshots), 'snapshot')} would go: {rule}"
+        reason = f"{len(going)} of {format_count(len(self.health.snapshots), 'snapshot')} would go: {rule}"
         if not going:
             return False, reason
         last = latest(self._attempts(Operation.EXPIRE_SNAPSHOTS))
@@ -270,7 +274,7 @@ class _Look:
         reason = f"orphans were looked for {_ago(age)} ago, due every {format_age(every)}"
         died = sum(one.status in (Status.FAILED, Status.PARTIAL) and one.ended > last.ended for one in self.history)
         if died:
-            return True, f"{reason}, and {_count(died, 'attempt')} failed since"
+            return True, f"{reason}, and {format_count(died, 'attempt')} failed since"
         return age >= every, reason
 
     def _would_repeat(self, operation: Operation) -> bool:
@@ -304,13 +308,9 @@ class _Look:
             return None
         compacting = sum(operation is Operation.COMPACT for operation, _ in self.running)
         if compacting:
-            return f"waits for a running compaction of {_count(compacting, 'date')}"
+            return f"waits for a running compaction of {format_count(compacting, 'date')}"
         due = sum(len(request.dates) for request in compaction.requests)
-        return f"waits for the compaction of {_count(due, 'date')}" if due else None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        return f"waits for the compaction of {format_count(due, 'date')}" if due else None
 
 
 def _days(days: Sequence[date]) -> str:

@@ -164,7 +164,9 @@ def health_checks(table: TableAsset) -> dg.AssetChecksDefinition:
     def check() -> Iterable[dg.AssetCheckResult]:
         health = read_health(table.profile, table.spec)
         if health is None:
-            raise dg.Failure(f"there is no table {table.spec.name} yet: materialize a date of it", allow_retries=False)
+            raise dg.Failure(
+                f"there is no table {table.spec.name} yet: {table.spec.way_into_being}", allow_retries=False
+            )
         yield from evaluate(table, health)
         yield from evaluate_source(table)
 

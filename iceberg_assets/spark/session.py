@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 
+Session = Callable[[], "SparkSession"]
+"""Gives the Spark session; called only where there is work, so that finding none starts no JVM."""
+
 
 def settings(profile: Profile) -> dict[str, str]:
     """All Spark settings of a profile, its jars included.

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ClaimInDoubtError, SourceError
 from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.claims import Content, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows
@@ -22,10 +23,6 @@ from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets.tables.target import load_target
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 # Each is lost to another run that makes or evolves the table at the same moment.
 _ROUNDS = 3
@@ -60,7 +57,7 @@ class AppendOutcome:
 
 
 def append(
-    spark: "SparkSession",
+    spark: Session,
     profile: Profile,
     spec: TableSpec,
     days: Sequence[date],
@@ -76,6 +73,7 @@ def append(
     With ``replaces`` all files of the dates come in, and in the same commit the rows that the dates' files brought
     earlier go. A date fails where that cannot be exact, see ``replace.going``.
 
+    ``spark`` is asked for a session only once there are files that fit, so that finding nothing new starts no JVM.
     ``now`` is the clock: its today is the last partition where the declaration names no end. ``on_step`` is told each
     step of the claim protocol right after it happened, see ``publish.STEPS``.
 
@@ -94,14 +92,16 @@ class _Append:
 
     def __init__(
         self,
-        spark: "SparkSession",
+        spark: Session,
         profile: Profile,
         spec: TableSpec,
         replaces: bool,
         now: Clock,
         on_step: Callable[[str], None],
     ) -> None:
-        self.spark, self.profile, self.spec, self.replaces = spark, profile, spec, replaces
+        # Once: giving the session looks at the machine's Java each time.
+        self.spark: Session = cache(spark)
+        self.profile, self.spec, self.replaces = profile, spec, replaces
         self.now, self.on_step = now, on_step
         self.started = monotonic()
         self.outcomes: dict[date, AppendOutcome] = {}
@@ -109,6 +109,7 @@ class _Append:
 
     def run(self, days: Iterable[date]) -> Mapping[date, AppendOutcome]:
         check_places(self.profile, self.spec)
+        self.profile.prepare()
         pending = self.unseen(sorted(set(days)))
         pending = self.fitting(pending) if pending else {}
         if pending:
@@ -189,13 +190,13 @@ class _Append:
             judged = judge(self.spec, inspected, columns)
             if not any(inspected[day].footers for day in judged.notes):
                 return judged
-            if ensure_table(self.spark, self.profile, self.spec, judged.columns):
+            if ensure_table(self.spark(), self.profile, self.spec, judged.columns):
                 return judged
             if columns is None:
                 continue
             wanted = tuple(changes(columns, judged.columns))
             try:
-                evolve(self.spark, self.profile, self.spec, wanted)
+                evolve(self.spark(), self.profile, self.spec, wanted)
             except Exception as error:  # noqa: BLE001 - another run may have made the same change
                 failure = error
                 continue
@@ -220,7 +221,7 @@ class _Append:
     def batch(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
         """Count, judge each date by its counts, publish the good ones."""
         files = [file for of_day in pending.values() for file in of_day]
-        counts = count_rows(self.spark, self.profile, self.spec, files)
+        counts = count_rows(self.spark(), self.profile, self.spec, files)
         good = []
         for day in pending:
             try:
@@ -251,8 +252,8 @@ class _Append:
         if self.replaces:
             recovered = recover(self.profile, self.spec, now=self.now, spark=self.spark, days=None)
             state = recovered.state if recovered else LedgerState()
-            counted = count_unknown(self.spark, self.profile, self.spec, state)
-        return Publisher(self.spark, self.profile, self.spec, self.now, self.on_step, self.replaces, counted)
+            counted = count_unknown(self.spark(), self.profile, self.spec, state)
+        return Publisher(self.spark(), self.profile, self.spec, self.now, self.on_step, self.replaces, counted)
 
     def failed(self, day: date, error: Exception) -> None:
         self.ended(day, Status.FAILED, _in_brief(error))

@@ -1,15 +1,14 @@
 """Create the declared table where it is missing, or refuse the declaration before anything is touched."""
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import STATE_NAMESPACE, Profile
+from iceberg_assets.profiles import Profile, overlap
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.spec.table import PartitionField
 from iceberg_assets.tables.evolve import sql_type
 from iceberg_assets.tables.fields import Field
@@ -35,16 +34,12 @@ def check_places(profile: Profile, spec: TableSpec, location: str | None = None)
     """
     if spec.source is None:
         return
-    raw, place = _real(spec.source.root), _real(location or profile.catalog.warehouse)
-    if raw.is_relative_to(place) or place.is_relative_to(raw):
+    raw, place = spec.source.root, location or profile.catalog.warehouse
+    if overlap([raw], [place]):
         raise ConfigurationError(
             f"{spec.name}: source.path lands in {raw}, and the table's files lie in {place}: neither may contain the "
             "other, because maintenance removes unknown files from a table's location. Move one of them"
         )
-
-
-def _real(place: str) -> PurePath:
-    return PurePath(os.path.realpath(re.sub(r"^file:(//)?", "", place)))
 
 
 def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, columns: Sequence[Field]) -> bool:

@@ -112,7 +112,7 @@ class Publisher:
                 self.spec,
                 now=self.now,
                 on_step=self.on_step,
-                spark=self.spark,
+                spark=lambda: self.spark,
                 days=None if self.replaces else days,
             )
             assert recovered is not None
@@ -168,7 +168,7 @@ class Publisher:
             ledger.confirm(claim, snapshot, self.now())
             self.on_step("confirmed")
             with suppress(ClaimInDoubtError):  # Of another claim: it stops the next append, and does not undo ours.
-                recover(self.profile, self.spec, now=self.now, spark=self.spark)
+                recover(self.profile, self.spec, now=self.now, spark=lambda: self.spark)
             self.on_step("cleared")
             ledger.fold()
             return Published(files, snapshot, gone)
@@ -305,7 +305,7 @@ class Publisher:
         """Once; where others commit in between, what is left goes with the next recovery."""
         table = load_target(self.profile, self.spec)
         if table is not None:
-            clear_away(self.profile, self.spec, table, ledger.read(()), self.spark)
+            clear_away(self.profile, self.spec, table, ledger.read(()), lambda: self.spark)
 
     def _lineage(self) -> Lineage:
         return Lineage(self.profile.pyiceberg().load_table(self.spec.table).metadata)

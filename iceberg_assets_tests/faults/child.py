@@ -52,7 +52,7 @@ class Child:
     def append(self, command: Command) -> dict[str, Any]:
         feed = self.feed(command)
         outcomes = append(
-            self.spark,
+            lambda: self.spark,
             self.profile,
             feed.spec,
             [date.fromisoformat(day) for day in command["days"]],
@@ -62,7 +62,7 @@ class Child:
         return {str(day): [outcome.status, outcome.reason, outcome.files] for day, outcome in outcomes.items()}
 
     def recover(self, command: Command) -> None:
-        recover(self.profile, self.feed(command).spec, now=ahead(command), spark=self.spark)
+        recover(self.profile, self.feed(command).spec, now=ahead(command), spark=lambda: self.spark)
 
     def expire(self, command: Command) -> str:
         days = [date.fromisoformat(day) for day in command["days"]]

@@ -156,7 +156,7 @@ def test_a_month_is_tried_once_however_its_carrier_moves() -> None:
 
 
 def test_a_table_that_is_absent_or_empty_waits() -> None:
-    assert plan(SPEC, None, (), (), NOW).waiting[0].reason == "demo.flights does not exist yet"
+    assert plan(SPEC, None, (), (), NOW).waiting[0].reason.startswith("demo.flights does not exist yet: its writer")
     assert "no snapshot" in plan(SPEC, table(snapshots=()), (), (), NOW).waiting[0].reason
 
 
