@@ -5,6 +5,7 @@ from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.expiry import LEASE_PREFIX, expirable, expire_arguments, pinned_by
 from iceberg_assets.health.facts import DataFile, DateHealth, Grain, Group, Manifest, Ref, Snapshot, TableHealth
 from iceberg_assets.health.manifests import ManifestsDue, manifests_due
+from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import REST, Plan, Request, Waiting, plan
 from iceberg_assets.health.read import metadata_pointer, read_health
 from iceberg_assets.health.rewrite_rule import Rule, groups, rule
@@ -35,6 +36,7 @@ __all__ = [
     "health_by_date",
     "manifests_due",
     "metadata_pointer",
+    "outside",
     "pinned_by",
     "plan",
     "read_health",

@@ -15,6 +15,7 @@ from iceberg_assets.health.attempts import failures_in_a_row, fruitless, green, 
 from iceberg_assets.health.expiry import expirable, expire_arguments
 from iceberg_assets.health.facts import DateHealth, TableHealth
 from iceberg_assets.health.manifests import manifests_due
+from iceberg_assets.health.outside import outside
 from iceberg_assets.health.unit import Unit, compaction_unit
 from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
 from iceberg_assets.spec.units import format_age, format_count
@@ -49,6 +50,10 @@ class Waiting(_Part):
     """What is not asked for."""
 
 
+class Outside(Waiting):
+    """What cannot be asked for, since no partition of the asset reaches it."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to ask for now, and the reasons for everything else."""
@@ -60,6 +65,8 @@ class Plan:
         """Why an operation on a date is asked for, or is not."""
         parts: tuple[_Part, ...] = (*self.requests, *self.waiting)
         for one in parts:
+            if isinstance(one, Outside):
+                continue
             if operation in one.operations and (day in one.dates or not one.dates):
                 return one.reason
         return "nothing is due"
@@ -96,7 +103,9 @@ def plan(
         waiting=tuple(_held(chain) for chain in chains if chain[0].obstacle) or look.nothing_due(chains),
     )
     rest = look.rest(compaction)
-    return Plan(compaction.requests + rest.requests, compaction.waiting + rest.waiting)
+    beyond = outside(spec, health, now)
+    unreached = (Outside((Operation.COMPACT,), (), beyond),) if beyond else ()
+    return Plan(compaction.requests + rest.requests, compaction.waiting + unreached + rest.waiting)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 
-from iceberg_assets.health import TableHealth, read_health
+from iceberg_assets.health import TableHealth, outside, read_health
 from iceberg_assets.orchestration.table_asset import TableAsset
-from iceberg_assets.spec import Operation, Outcome
+from iceberg_assets.spec import Operation, Outcome, TableSpec
 from iceberg_assets.spec.policy import Check
 from iceberg_assets.spec.units import format_age
 from iceberg_assets.tables import completeness, waiting_files
@@ -15,21 +15,22 @@ from iceberg_assets.tables import completeness, waiting_files
 ROWS_PRESERVED = "rows_preserved"
 
 
-def _small_files(health: TableHealth) -> tuple[int, str]:
+def _small_files(spec: TableSpec, health: TableHealth) -> tuple[int, str]:
     worst = max(health.dates.values(), key=lambda found: found.small_files, default=None)
     where = f"; most on {worst.day}: {worst.small_files}" if worst and worst.small_files else ""
+    beyond = outside(spec, health, datetime.now(UTC))
     return health.small_files, (
         f"compaction would remove {health.small_files} of {health.data_files} data files{where} "
-        f"({health.small_files_waiting} more are small but below the rule)"
+        f"({health.small_files_waiting} more are small but below the rule)" + (f"; {beyond}" if beyond else "")
     )
 
 
-def _snapshots(health: TableHealth) -> tuple[int, str]:
+def _snapshots(_: TableSpec, health: TableHealth) -> tuple[int, str]:
     return len(health.snapshots), f"the table lists {len(health.snapshots)} snapshots"
 
 
 # Check name, which is also its key under ``checks`` in the YAML → the figure that is held to the limit, in words.
-_FIGURES: dict[str, tuple[Callable[[TableHealth], tuple[int, str]], str, str]] = {
+_FIGURES: dict[str, tuple[Callable[[TableSpec, TableHealth], tuple[int, str]], str, str]] = {
     "small_files": (
         _small_files,
         "Data files that compaction would remove, by the planner's own rule.",
@@ -48,7 +49,7 @@ def evaluate(table: TableAsset, health: TableHealth) -> list[dg.AssetCheckResult
     results = []
     for name, (figure, _, way_out) in _FIGURES.items():
         limit: Check = getattr(table.spec.checks, name)
-        value, words = figure(health)
+        value, words = figure(table.spec, health)
         passed = value <= limit.max
         results.append(
             dg.AssetCheckResult(

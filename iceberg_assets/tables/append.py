@@ -13,6 +13,7 @@ from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.claims import Content, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows
 from iceberg_assets.tables.create import check_places, ensure_table
+from iceberg_assets.tables.declared import check_table
 from iceberg_assets.tables.evolve import changes, evolve
 from iceberg_assets.tables.fields import fields_of
 from iceberg_assets.tables.fit import Problem, in_words
@@ -22,7 +23,7 @@ from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown
 from iceberg_assets.tables.source import RawFile
-from iceberg_assets.tables.target import load_target
+from iceberg_assets.tables.target import existing_target, load_target
 
 # Each is lost to another run that makes or evolves the table at the same moment.
 _ROUNDS = 3
@@ -41,7 +42,8 @@ class AppendOutcome:
         snapshot_id: of main, with the rows; None where there were none.
         seconds: of the call up to this outcome.
         problems: what the footers show to be wrong, by file and column; of a failed date.
-        notes: what was left out, filled in or moved, and why; part of the reason.
+        notes: what was left out, filled in or moved, and why, and which properties the table has not as declared; part
+            of the reason.
     """
 
     day: date
@@ -106,10 +108,13 @@ class _Append:
         self.started = monotonic()
         self.outcomes: dict[date, AppendOutcome] = {}
         self.notes: dict[date, tuple[str, ...]] = {}
+        self.standing: tuple[str, ...] = ()
 
     def run(self, days: Iterable[date]) -> Mapping[date, AppendOutcome]:
         check_places(self.profile, self.spec)
         self.profile.prepare()
+        if (table := load_target(self.profile, self.spec)) is not None:
+            self.standing = check_table(self.spec, table)
         pending = self.unseen(sorted(set(days)))
         pending = self.fitting(pending) if pending else {}
         if pending:
@@ -172,8 +177,7 @@ class _Append:
             else:
                 self.ended(day, Status.NOTHING_TO_DO, f"{len(footers)} new files without a row")
         if empty:
-            table = load_target(self.profile, self.spec)
-            assert table is not None
+            table = existing_target(self.profile, self.spec)
             Ledger(self.profile, self.spec, str(table.metadata.table_uuid)).confirm_empty(empty, self.now())
         return fitting
 
@@ -270,7 +274,7 @@ class _Append:
         snapshot_id: int | None = None,
         problems: tuple[Problem, ...] = (),
     ) -> None:
-        seconds, notes = monotonic() - self.started, tuple(self.notes.get(day, ()))
+        seconds, notes = monotonic() - self.started, (*self.notes.get(day, ()), *self.standing)
         said = "; ".join([reason, *notes])
         self.outcomes[day] = AppendOutcome(
             day, status, said, files, rows, late or {}, snapshot_id, seconds, problems, notes

@@ -240,7 +240,7 @@ def resolve(profile: Profile, spec: TableSpec, claim_id: str, *, is_in: bool) ->
 
     Raises:
         ConfigurationError: the table does not exist.
-        LedgerError: the claim is not in doubt: metadata or its own end settle it.
+        LedgerError: the claim is not in doubt: metadata or its own end settle it; or main has no snapshot.
     """
     shown = evidence(profile, spec, claim_id)
     if not shown.doubtful:
@@ -248,7 +248,8 @@ def resolve(profile: Profile, spec: TableSpec, claim_id: str, *, is_in: bool) ->
     ledger, _, lineage = _looked(profile, spec)
     if is_in:
         # Its own snapshot is gone; main's newest holds its rows.
-        assert lineage.head is not None
+        if lineage.head is None:
+            raise LedgerError(f"{spec.name} has no snapshot that could hold the claim's rows: say --not-in")
         ledger.confirm(shown.claim, lineage.head, utc_now())
         return Event.CONFIRMED
     ledger.withdraw(shown.claim, utc_now())

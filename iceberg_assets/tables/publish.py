@@ -8,9 +8,10 @@ A batch that replaces dates has a deletion on its branch as well. That cannot be
 branch, which Iceberg refuses once main has moved elsewhere.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError
@@ -21,10 +22,10 @@ from iceberg_assets.tables.claims import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim, 
 from iceberg_assets.tables.count import read_raw
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage, said
-from iceberg_assets.tables.recover import Clock, clear_away, recover
+from iceberg_assets.tables.recover import Clock, Recovered, clear_away, recover
 from iceberg_assets.tables.replace import delete_dates, going, rows_of
 from iceberg_assets.tables.source import RawFile, raw_files
-from iceberg_assets.tables.target import load_target, sql_name
+from iceberg_assets.tables.target import dropped, existing_target, load_target, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,21 +102,13 @@ class Publisher:
             ClaimInDoubtError: see :func:`recover`; or main keeps refusing our token, and no claim accounts for that.
             SourceError: a file changed while it was read, or was replaced since it was appended; or the dates cannot
                 be replaced exactly.
-            IcebergAssetsError: the claim ran out of time, somebody took it for dead, or main keeps moving under a
-                replacement.
+            IcebergAssetsError: the claim ran out of time, somebody took it for dead or dropped the table, or main
+                keeps moving under a replacement.
         """
         days, anew = {file.day for file in contents}, 0
         for _ in range(_ROUNDS):
             # (1) What became of the claims before us.
-            recovered = recover(
-                self.profile,
-                self.spec,
-                now=self.now,
-                on_step=self.on_step,
-                spark=lambda: self.spark,
-                days=None if self.replaces else days,
-            )
-            assert recovered is not None
+            recovered = self._recovered(days)
             ledger, before = recovered.ledger, recovered.state
             self.on_step("recovered")
             # (2) Freeze what is not in the table, or what goes.
@@ -177,6 +170,19 @@ class Publisher:
             f"{claim.token}. If no other runner appends to this table, a snapshot of main carries that token without a "
             f"claim in {'.'.join(ledger.name)}: somebody has changed one of the two"
         )
+
+    def _recovered(self, days: Collection[date]) -> Recovered:
+        recovered = recover(
+            self.profile,
+            self.spec,
+            now=self.now,
+            on_step=self.on_step,
+            spark=lambda: self.spark,
+            days=None if self.replaces else days,
+        )
+        if recovered is None:
+            raise dropped(self.spec)
+        return recovered
 
     def _stage(self, claim: Claim, gone: Sequence[Entry]) -> int:
         """Write the claim's rows to its own branch, once those it replaces are deleted there.
@@ -308,4 +314,4 @@ class Publisher:
             clear_away(self.profile, self.spec, table, ledger.read(()), lambda: self.spark)
 
     def _lineage(self) -> Lineage:
-        return Lineage(self.profile.pyiceberg().load_table(self.spec.table).metadata)
+        return Lineage(existing_target(self.profile, self.spec).metadata)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import (
@@ -129,9 +129,10 @@ def recover(
             return None
         ledger = Ledger(profile, spec, str(table.metadata.table_uuid))
         # The ledger before the metadata: a claim that we know of and that was picked is then seen in main.
-        state, lineage = ledger.read(days), Lineage(table.refresh().metadata)
-        if lineage.table_uuid != ledger.table_uuid:
+        state, table = ledger.read(days), load_target(profile, spec)
+        if table is None or str(table.metadata.table_uuid) != ledger.table_uuid:
             continue
+        lineage = Lineage(table.metadata)
         try:
             decisions = decide(spec, state, lineage, now())
         except ClaimInDoubtError:
@@ -182,7 +183,7 @@ def clear_away(
         return True
     try:
         profile.pyiceberg().commit_table(table, tuple(requirements), tuple(updates))
-    except (CommitFailedException, ValueError):
+    except (CommitFailedException, NoSuchTableError, ValueError):
         # ValueError: another one has removed a snapshot of the list already.
         return False
     return True

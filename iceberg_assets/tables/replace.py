@@ -14,7 +14,7 @@ from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import Claim, Content, Entry, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows
 from iceberg_assets.tables.source import RawFile, raw_files
-from iceberg_assets.tables.target import load_target, of_dates, sql_name
+from iceberg_assets.tables.target import existing_target, of_dates, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,8 +75,7 @@ def delete_dates(
     Raises:
         SourceError: there are more or fewer: somebody has written or deleted rows past the ledger.
     """
-    table = load_target(profile, spec)
-    assert table is not None
+    table = existing_target(profile, spec)
     branch = sql_name(profile, spec, f"branch_{claim.branch}")
     where = of_dates(spec, table.schema(), rows)
     found = spark.table(branch).where(where).count()

@@ -173,7 +173,7 @@ flights = st.sets(st.tuples(st.sampled_from([None, *Operation]), st.sampled_from
 
 
 @given(file_lists, flights)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_every_request_is_due_quiet_idle_and_without_a_gap(
     files: list[DataFile], running: set[tuple[Operation | None, date]]
 ) -> None:
@@ -188,7 +188,7 @@ def test_every_request_is_due_quiet_idle_and_without_a_gap(
 
 
 @given(file_lists, flights)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_no_need_is_lost_every_due_date_is_asked_for_or_says_why_not(
     files: list[DataFile], running: set[tuple[Operation | None, date]]
 ) -> None:

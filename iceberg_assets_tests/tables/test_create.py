@@ -123,6 +123,27 @@ def test_a_declaration_that_does_not_fit_is_refused_with_nothing_touched(
     assert not feed.profile.pyiceberg().namespace_exists(feed.spec.table[:-1])
 
 
+def test_derive_that_does_not_work_on_an_existing_table_is_refused_before_a_claim(
+    spark: "SparkSession", feed: Feed
+) -> None:
+    def declared(expression: str) -> Feed:
+        return make_feed(feed.profile, feed.raw, list(feed.spec.table), derive={"hour": expression})
+
+    feed.land(D1, "a", [1])
+    append(lambda: spark, feed.profile, declared("hour(ts)").spec, [D1])
+    feed.land(D2, "a", [2])
+    before = feed.table.metadata_location, len(feed.ledger_rows())
+    for expression, said in {
+        "hour(ts": "derive.hour: .*PARSE_SYNTAX_ERROR",
+        "hour(tss)": "derive.hour: .*tss",
+        "date(ts)": "derive.hour: 'date\\(ts\\)' is date, and the table's column is int; CAST it AS INT",
+    }.items():
+        with pytest.raises(ConfigurationError, match=said):
+            append(lambda: spark, feed.profile, declared(expression).spec, [D2])
+    assert (feed.table.metadata_location, len(feed.ledger_rows())) == before
+    assert append(lambda: spark, feed.profile, declared("id * 2").spec, [D2])[D2].status is Status.DONE, "long to int"
+
+
 def test_columns_that_differ_in_case_only_are_refused(spark: "SparkSession", feed: Feed) -> None:
     bad = feed.land(D1, "a", [1], Carrier=pa.array(["x"]))
     reason = append(lambda: spark, feed.profile, feed.spec, [D1])[D1].reason
