@@ -17,6 +17,7 @@ from iceberg_assets.tables.declared import check_table
 from iceberg_assets.tables.evolve import changes, evolve
 from iceberg_assets.tables.fields import fields_of
 from iceberg_assets.tables.fit import Problem, in_words
+from iceberg_assets.tables.footers import Footer
 from iceberg_assets.tables.intake import Inspected, Judged, arrived, inspect, judge
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.publish import Publisher
@@ -116,9 +117,8 @@ class _Append:
         if (table := load_target(self.profile, self.spec)) is not None:
             self.standing = check_table(self.spec, table)
         pending = self.unseen(sorted(set(days)))
-        pending = self.fitting(pending) if pending else {}
-        if pending:
-            self.together_else_alone(pending)
+        if pending and (fitting := self.fitting(pending)):
+            self.together_else_alone(fitting)
         return dict(sorted(self.outcomes.items()))
 
     def unseen(self, days: Sequence[date]) -> dict[date, tuple[RawFile, ...]]:
@@ -149,8 +149,8 @@ class _Append:
             raise SourceError(f"{day} lies outside the partitions {first} to {last}: see dates.start and dates.end")
         return day
 
-    def fitting(self, pending: Mapping[date, tuple[RawFile, ...]]) -> dict[date, tuple[RawFile, ...]]:
-        """By date: the files with rows, of the dates whose footers fit the table."""
+    def fitting(self, pending: Mapping[date, tuple[RawFile, ...]]) -> dict[date, tuple[Footer, ...]]:
+        """By date: the footers of files with rows, of the dates whose footers fit the table."""
         table = load_target(self.profile, self.spec)
         columns = fields_of(table.schema()) if table else ()
         inspected = {day: inspect(self.spec, files, columns, keep=self.replaces) for day, files in pending.items()}
@@ -168,8 +168,8 @@ class _Append:
             footers = inspected[day].footers
             self.notes[day] = (*self.notes[day], *notes)
             empty += [footer.file for footer in footers if not footer.rows]
-            if files := tuple(footer.file for footer in footers if footer.rows):
-                fitting[day] = files
+            if with_rows := tuple(footer for footer in footers if footer.rows):
+                fitting[day] = with_rows
             elif self.replaces:
                 self.failed(
                     day, SourceError(f"none of its {len(footers)} files has a row to replace earlier ones with")
@@ -208,7 +208,7 @@ class _Append:
         said = _in_brief(failure) if failure else "others keep making it anew"
         raise SourceError(f"{self.spec.name}: its columns could not be changed: {said}")
 
-    def together_else_alone(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
+    def together_else_alone(self, pending: Mapping[date, tuple[Footer, ...]]) -> None:
         """One batch; if that fails, a batch for each date, so that only the bad one fails."""
         try:
             self.batch(pending)
@@ -218,14 +218,14 @@ class _Append:
             if len(pending) == 1:
                 self.failed(next(iter(pending)), error)
                 return
-            for day, files in pending.items():
+            for day, footers in pending.items():
                 if day not in self.outcomes:
-                    self.together_else_alone({day: files})
+                    self.together_else_alone({day: footers})
 
-    def batch(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
+    def batch(self, pending: Mapping[date, tuple[Footer, ...]]) -> None:
         """Count, judge each date by its counts, publish the good ones."""
-        files = [file for of_day in pending.values() for file in of_day]
-        counts = count_rows(self.spark(), self.profile, self.spec, files)
+        footers = [footer for of_day in pending.values() for footer in of_day]
+        counts = count_rows(self.spark(), self.profile, self.spec, footers)
         good = []
         for day in pending:
             try:
@@ -237,8 +237,9 @@ class _Append:
         if not contents:
             return
         published = self.publisher().publish(contents)
+        taken = set(published.files)
         for day in good:
-            brought = [count for count in counts if count.file.day == day and count.file in published.files]
+            brought = [count for count in counts if count.file.day == day and count.file in taken]
             number = len({count.file for count in brought})
             total = sum(count.rows for count in brought)
             if not brought:

@@ -100,11 +100,12 @@ class Ledger:
         nothing = dict.fromkeys(files, Content(0, frozenset()))
         self._append([*self._claimed(claim, at, nothing), self._event(Event.CONFIRMED, claim, at)])
 
-    def adopt(self, contents: Mapping[RawFile, Content | None], at: datetime, snapshot_id: int | None) -> None:
+    def adopt(
+        self, files: Sequence[RawFile], contents: Mapping[RawFile, Content], at: datetime, snapshot_id: int | None
+    ) -> None:
         """The files' rows were in main, whose newest snapshot is the one given, before the ledger knew of them."""
-        claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(contents), at)
-        known = {file: content for file, content in contents.items() if content is not None}
-        self._append([*self._claimed(claim, at, known), self._event(Event.ADOPTED, claim, at, snapshot_id)])
+        claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(files), at)
+        self._append([*self._claimed(claim, at, contents), self._event(Event.ADOPTED, claim, at, snapshot_id)])
 
     def forget(self, entries: Iterable[Entry], at: datetime) -> None:
         """Their rows are not in the table any more."""

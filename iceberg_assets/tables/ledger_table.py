@@ -6,12 +6,14 @@ file row. So the file rows carry their month and lie in its partition; all other
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
-from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, In, IsNull, LessThanOrEqual, Or
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.expressions.parser import parse
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -60,7 +62,7 @@ _SCHEMA = Schema(
     *_SINCE_2,
 )
 _BY_MONTH = PartitionSpec(PartitionField(_MONTH.field_id, 1000, IdentityTransform(), _MONTH.name))
-_NO_FILE = IsNull(_MONTH.name)
+_NO_FILE = f"{_MONTH.name} is null"
 _ROUNDS = 10
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -123,14 +125,20 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 def of_days(days: Collection[date]) -> BooleanExpression:
     """A filter that keeps the file rows of these dates, and all rows that are no file's.
 
-    In the months of these dates it keeps others that lie between the first and the last of them, too. Expressions,
-    since PyIceberg takes longer to parse a filter than to read a small ledger.
+    In the months of these dates it keeps others that lie between the first and the last of them, too.
     """
     if not days:
-        return _NO_FILE
-    months = In(_MONTH.name, {day.replace(day=1) for day in days})
-    between = And(GreaterThanOrEqual("day", min(days)), LessThanOrEqual("day", max(days)))
-    return Or(_NO_FILE, And(months, between))
+        return _parsed(_NO_FILE)
+    months = _of(day.replace(day=1) for day in days)
+    return _parsed(f"{_NO_FILE} or ({months} and day >= '{min(days)}' and day <= '{max(days)}')")
+
+
+# PyIceberg takes longer to parse a filter than to read a small ledger, and the same few come again and again.
+_parsed = lru_cache(maxsize=64)(parse)
+
+
+def _of(months: Iterable[date]) -> str:
+    return f"month in ({', '.join(repr(str(month)) for month in sorted(set(months)))})"
 
 
 def fold(table: Table) -> None:
@@ -142,9 +150,9 @@ def fold(table: Table) -> None:
     for task in table.scan(selected_fields=("month",)).plan_files():
         month = task.file.partition[0]
         files[month] = files.get(month, 0) + 1
-    several = {month for month, count in files.items() if count > 1}
-    months = In(_MONTH.name, {_as_date(month) for month in several if month is not None})
-    chosen = Or(_NO_FILE, months) if None in several else months
+    several = [None if month is None else _as_date(month) for month, count in files.items() if count > 1]
+    months = [month for month in several if month is not None]
+    chosen = " or ".join([*([_NO_FILE] if None in several else []), *([_of(months)] if months else [])])
     try:
         if several:
             table.overwrite(table.scan(row_filter=chosen).to_arrow(), overwrite_filter=chosen)

@@ -13,7 +13,7 @@ from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append, operator
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Content, Event
-from iceberg_assets.tables.count import counts_by_statistics
+from iceberg_assets.tables.footers import read_footers
 from iceberg_assets.tables.lineage import Lineage
 from iceberg_assets.tables.source import RawFile, landed
 from iceberg_assets.tables.standing import Standing, completeness, standing
@@ -222,18 +222,19 @@ def test_footers_tell_the_dates_of_row_groups_that_lie_on_one_each(feed: Feed, k
     table = pa.table({"id": [1, 2], "ts": days, "carrier": ["AA", "UA"]})
     path = feed.raw / "f.parquet"
     feed.raw.mkdir()
-    file = RawFile(str(path), 1, "1", D1)
+
+    def told() -> tuple[tuple[date, int], ...] | None:
+        ((footer,), _) = read_footers([RawFile(str(path), 1, "1", D1)], dates_of="ts")
+        return footer.dates
+
     pq.write_table(table, path, row_group_size=1)
-    told = counts_by_statistics(feed.spec, file)
-    assert told is not None
-    assert [(count.day, count.rows) for count in told] == [(D1, 1), (D2, 1)]
+    assert told() == ((D1, 1), (D2, 1))
     pq.write_table(table, path)
-    assert counts_by_statistics(feed.spec, file) is None, "two dates in one row group"
+    assert told() is None, "two dates in one row group"
     pq.write_table(table.slice(0, 1), path, write_statistics=False)
-    assert counts_by_statistics(feed.spec, file) is None
-    with_null = pa.table({"ts": pa.array([days[0].as_py(), None], kind)})
-    pq.write_table(with_null, path)
-    assert counts_by_statistics(feed.spec, file) is None
+    assert told() is None
+    pq.write_table(pa.table({"ts": pa.array([days[0].as_py(), None], kind)}), path)
+    assert told() is None
 
 
 def test_show_lists_files_with_their_standing_and_claims(spark: "SparkSession", feed: Feed) -> None:

@@ -165,9 +165,11 @@ def test_required_columns_get_rows_without_nulls_only(spark: "SparkSession", fee
     feed.land(D1, "a", [1, 2])
     moments = pa.array([datetime(2013, 1, 2, tzinfo=UTC)] * 2)
     bad = feed.land_table(D2, "a", pa.table({"id": pa.array([None, 3]), "ts": moments}))
-    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
+    lacking = feed.land_table(D3, "a", pa.table({"ts": moments}))
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2, D3])
     assert outcomes[D1].status is Status.DONE
     assert f"{bad}: column 'id' has 1 nulls, and the table requires a value" in outcomes[D2].reason
+    assert f"{lacking}: column 'id' is missing, and the table requires it" in outcomes[D3].reason
     assert feed.ids() == [1, 2]
 
 
