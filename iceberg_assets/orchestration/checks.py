@@ -1,6 +1,6 @@
 """Asset checks: a table's health, its ledger and its raw files against its YAML, and rows against what they were."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
@@ -10,7 +10,7 @@ from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Operation, Outcome, TableSpec
 from iceberg_assets.spec.policy import Check
 from iceberg_assets.spec.units import format_age
-from iceberg_assets.tables import completeness, waiting_files
+from iceberg_assets.tables import RawFile, completeness, waiting_files
 
 ROWS_PRESERVED = "rows_preserved"
 
@@ -71,12 +71,13 @@ _OF_SOURCE = {
 }
 
 
-def evaluate_source(table: TableAsset) -> list[dg.AssetCheckResult]:
+def evaluate_source(table: TableAsset, waiting: Sequence[RawFile]) -> list[dg.AssetCheckResult]:
     """The checks of what the table is fed with: its ledger against main, its raw files against the ledger.
 
-    Unlike the others they may change without a commit to the table.
+    Unlike the others they may change without a commit to the table. ``waiting`` are files that are not in it, oldest
+    first.
     """
-    return [_ledger_complete(table), _freshness(table)] if table.spec.source else []
+    return [_ledger_complete(table), _freshness(table, waiting)]
 
 
 def _ledger_complete(table: TableAsset) -> dg.AssetCheckResult:
@@ -109,9 +110,8 @@ def _ledger_complete(table: TableAsset) -> dg.AssetCheckResult:
     )
 
 
-def _freshness(table: TableAsset) -> dg.AssetCheckResult:
+def _freshness(table: TableAsset, waiting: Sequence[RawFile]) -> dg.AssetCheckResult:
     limit, now = table.spec.checks.freshness, datetime.now(UTC)
-    waiting = waiting_files(table.profile, table.spec, now)
     oldest = waiting[0] if waiting else None
     age = now - oldest.modified if oldest and oldest.modified else timedelta(0)
     passed = age <= limit.max
@@ -169,7 +169,8 @@ def health_checks(table: TableAsset) -> dg.AssetChecksDefinition:
                 f"there is no table {table.spec.name} yet: {table.spec.way_into_being}", allow_retries=False
             )
         yield from evaluate(table, health)
-        yield from evaluate_source(table)
+        if table.spec.source:
+            yield from evaluate_source(table, waiting_files(table.profile, table.spec, datetime.now(UTC)))
 
     return check
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
+from pydantic import TypeAdapter
 
 from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan, read_health
 from iceberg_assets.orchestration.checks import evaluate as evaluate_checks
@@ -18,6 +19,7 @@ from iceberg_assets.orchestration.event_log import Running, attempts, running, s
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Attempt, Operation
+from iceberg_assets.tables import Watch, keep_watch
 
 COMPACTION = "iceberg_compaction"
 UPKEEP = "iceberg_upkeep"
@@ -27,6 +29,9 @@ _OBSERVED_DATES = 200
 
 _TICK_SECONDS = 40
 """Dagster ends a tick after 60 s; tables that are not reached are the first of the next one."""
+
+_WATCH = TypeAdapter(tuple[str, Watch])
+"""What the source checks said, and where the watch stands, as they lie in the cursor."""
 
 
 @dataclass
@@ -81,7 +86,7 @@ def evaluate(
     """
     cursor = _read_cursor(context.cursor)
     pointers: dict[str, str] = cursor.get("pointers", {})
-    checked: dict[str, str] = cursor.get("checked", {})
+    checked: dict[str, Any] = cursor.get("checked", {})
     started, tick = time.monotonic(), Tick()
     in_flight = running(context, tables)
     cache = ManifestCache(_cache_path(context.instance))
@@ -96,7 +101,7 @@ def evaluate(
         try:
             pointers[name] = _look(context, tick, table, operations, in_flight[name], cache, pointers.get(name, ""))
             if Operation.COMPACT in operations:
-                checked[name] = _check_source(context, tick, table, checked.get(name, ""))
+                checked[name] = _check_source(context, tick, table, checked.get(name))
         except Exception as error:
             # Whatever is wrong with one table, the others are looked at.
             context.log.exception(f"{name} could not be looked at")
@@ -157,21 +162,23 @@ def _show(
     return len(new) <= _OBSERVED_DATES
 
 
-def _check_source(context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: str) -> str:
+def _check_source(context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: Any) -> Any:
     """Evaluate the checks of ledger and raw files, and record them where they turned, or a materialization hid them.
 
     Returns:
-        What the next tick compares with.
+        What the next tick goes on from: what was said, and where the watch over the dates stands.
     """
-    results = evaluate_source(table)
-    if not results:
-        return ""
+    if table.spec.source is None:
+        return None
+    said, watch = _WATCH.validate_python(before) if isinstance(before, list) else ("", Watch())
+    waiting, watch = keep_watch(table.profile, table.spec, datetime.now(UTC), watch)
+    results = evaluate_source(table, waiting)
     newest = context.instance.fetch_materializations(table.key, limit=1).records
     turned = ",".join(f"{result.check_name}:{result.passed}" for result in results)
     state = f"{turned}@{newest[0].storage_id if newest else 0}"
-    if state != before:
+    if state != said:
         tick.events += evaluations(results)
-    return state
+    return _WATCH.dump_python((state, watch), mode="json")
 
 
 def _run_request(
