@@ -24,7 +24,7 @@ from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown
 from iceberg_assets.tables.source import RawFile
-from iceberg_assets.tables.target import existing_target, load_target
+from iceberg_assets.tables.target import dropped, existing_target, load_target
 
 # Each is lost to another run that makes or evolves the table at the same moment.
 _ROUNDS = 3
@@ -215,6 +215,11 @@ class _Append:
         except ClaimInDoubtError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the engine raises becomes the date's reason
+            if load_target(self.profile, self.spec) is None:
+                # The engine's own words are about whatever statement came next.
+                for day in pending.keys() - self.outcomes.keys():
+                    self.failed(day, dropped(self.spec))
+                return
             if len(pending) == 1:
                 self.failed(next(iter(pending)), error)
                 return

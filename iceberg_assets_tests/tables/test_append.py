@@ -242,6 +242,18 @@ def test_the_zone_of_the_session_moves_no_row_to_another_date(spark: "SparkSessi
     assert append(lambda: session, feed.profile, feed.spec, [D2])[D2].late == {}
 
 
+def test_a_table_that_is_dropped_in_the_middle_of_an_append_is_said_to_be(spark: "SparkSession", feed: Feed) -> None:
+    def drop(step: str) -> None:
+        if step == "claimed":
+            feed.profile.pyiceberg().drop_table(feed.spec.table)
+
+    for day in (D1, D2):
+        feed.land(day, "a", [day.day])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2], on_step=drop)
+    assert {outcome.status for outcome in outcomes.values()} == {Status.FAILED}
+    assert all("was dropped by somebody in the middle of this run" in one.reason for one in outcomes.values())
+
+
 def test_no_setting_of_the_session_is_changed(spark: "SparkSession", feed: Feed) -> None:
     before = dict(spark.conf.getAll)
     feed.land(D1, "a", [1])
