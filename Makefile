@@ -21,7 +21,7 @@ demo: $(READY) ## real flights become a healthy Iceberg table, by sensors; some 
 	$(BIN)/python -m demo.run
 
 test: lint types imports ## everything that CI runs: lint, types, import rules, all tests, the demo
-	$(PYTEST) --ignore iceberg_assets_tests/faults
+	$(PYTEST)
 	$(BIN)/python -m demo.run
 
 check: lint types imports ## the quick part of it, without a JVM: under two minutes

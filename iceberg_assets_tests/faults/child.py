@@ -56,6 +56,7 @@ class Child:
             self.profile,
             feed.spec,
             [date.fromisoformat(day) for day in command["days"]],
+            replaces=command.get("replaces", False),
             now=ahead(command),
             on_step=self.on_step(set(command.get("stop_at", ())), watch=command.get("watch", False)),
         )
