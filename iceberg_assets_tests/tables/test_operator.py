@@ -133,7 +133,7 @@ def test_a_table_that_was_loaded_before_is_adopted(spark: "SparkSession", feed: 
     with pytest.raises(ConfigurationError, match="does not exist"):
         operator.adopt(feed.profile, feed.spec, [D1], do=True)
     append(lambda: spark, feed.profile, make_feed(feed.profile, feed.raw, list(feed.spec.table)).spec, [D1])
-    by_hand = make_feed(feed.profile, feed.raw, [feed.spec.table[0], "loaded"])
+    by_hand = make_feed(feed.profile, feed.raw, [feed.spec.table[0], "loaded"], partition_by=[])
     spark.sql(
         f"CREATE TABLE {sql_name(feed.profile, by_hand.spec)} AS SELECT * FROM {sql_name(feed.profile, feed.spec)}"
     )

@@ -161,6 +161,7 @@ def test_columns_evolve_once_where_several_runs_bring_the_same(spark: "SparkSess
 
 def test_required_columns_get_rows_without_nulls_only(spark: "SparkSession", feed: Feed) -> None:
     spark.sql(f"CREATE NAMESPACE {'.'.join([feed.profile.catalog.name, *feed.spec.table[:-1]])}")
+    feed = make_feed(feed.profile, feed.raw, list(feed.spec.table), partition_by=[])
     spark.sql(f"CREATE TABLE {sql_name(feed.profile, feed.spec)} (id BIGINT NOT NULL, ts TIMESTAMP, carrier STRING)")
     feed.land(D1, "a", [1, 2])
     moments = pa.array([datetime(2013, 1, 2, tzinfo=UTC)] * 2)
