@@ -11,6 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_HOME := $(CURDIR)/.dagster_home
+# Two processes with a JVM each: most of a test is waiting for one thread or another. A file stays together.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,11 +21,11 @@ demo: $(READY) ## real flights become a healthy Iceberg table, by sensors; some 
 	$(BIN)/python -m demo.run
 
 test: lint types imports ## everything that CI runs: lint, types, import rules, all tests, the demo
-	$(BIN)/python -m pytest --ignore iceberg_assets_tests/faults
+	$(PYTEST)
 	$(BIN)/python -m demo.run
 
 check: lint types imports ## the quick part of it, without a JVM: under two minutes
-	$(BIN)/python -m pytest -m "not jvm"
+	$(PYTEST) -m "not jvm"
 
 SEEDS ?= 0:50
 RESULTS ?= docs/exactly-once-results.json

@@ -21,5 +21,9 @@ class LedgerError(IcebergAssetsError):
     """The ledger or the table contradicts what a person wants recorded; nothing was written."""
 
 
+class TableDroppedError(IcebergAssetsError):
+    """Somebody dropped the table between two looks at it."""
+
+
 class QueryError(IcebergAssetsError):
     """Spark refuses a statement; the message is Spark's own."""

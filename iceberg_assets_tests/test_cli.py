@@ -1,10 +1,11 @@
 """The command line, on tables that PyIceberg made: health and plan do without a JVM, sql has one."""
 
 import json
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from iceberg_assets.cli import app, declared_tables
-from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile, load_profile
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def test_a_declared_table_that_does_not_exist_yet_says_so(own_project: Path) -> 
     declare(own_project, "shop.returns")
 
     assert run_json("health", "shop.returns") == [{"table": "shop.returns", "exists": False}]
-    assert "does not exist yet" in run("health", "shop.returns").stdout
+    told = run("health", "shop.returns").stdout
+    assert "shop.returns does not exist yet: its writer has to create it" in told, "it has no source to materialize"
     (planned,) = run_json("plan", "shop.returns")
     assert planned["requests"] == []
 
@@ -152,12 +153,78 @@ def test_a_mistake_in_the_yaml_is_one_message_with_file_and_key(own_project: Pat
     assert "Traceback" not in result.stderr
 
 
-def test_a_file_that_is_not_yaml_is_named(own_project: Path) -> None:
-    file = declare(own_project, "shop.broken")
-    file.write_text("type: [")
+def _a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
 
-    with pytest.raises(ConfigurationError, match=r"shop\.broken/defs\.yaml is not YAML"):
-        declared_tables(own_project)
+
+def _a_link_to_nothing(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("nothing")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda file: file.write_text("type: ["), "is not YAML"),
+        (lambda file: file.write_bytes(b"\x00\x01PAR1"), "is not YAML"),
+        (lambda file: file.write_bytes("owner: Jörg".encode("latin-1")), r"is not text in UTF-8 \(byte 8\): save it"),
+        (_a_folder, "is a folder, .*: rename it"),
+        (_a_link_to_nothing, r"cannot be read \(No such file or directory\)"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_the_way_out(
+    own_project: Path, spoil: Callable[[Path], object], words: str
+) -> None:
+    spoil(file := declare(own_project, "shop.broken"))
+
+    result = run("health")
+
+    assert result.exit_code == 2
+    assert re.search(f"{file} {words}", result.stderr)
+
+
+def test_a_catalog_that_is_no_catalog_is_one_message(own_project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own_project / "photos.db").write_bytes(b"something else" * 1000)
+    monkeypatch.setenv("ICEBERG_ASSETS_CATALOG", "photos.db")
+
+    result = run("plan")
+
+    assert result.exit_code == 2
+    assert re.match(r"profile 'local', catalog\.uri: .*/photos\.db is not usable as a SQLite catalog", result.stderr)
+
+
+def test_a_project_without_a_table_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+
+    result = run("health")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"no table is declared in {tmp_path}: put a YAML with type: iceberg_assets.Iceb")
+
+
+def test_a_table_that_is_declared_twice_is_refused_with_both_files(own_project: Path) -> None:
+    again = declare(own_project / "elsewhere", "shop.orders")
+
+    result = run("health")
+
+    assert result.exit_code == 2
+    first = own_project / "defs" / "shop.orders" / "defs.yaml"
+    assert f"shop.orders of profile 'local' is declared in {first} and in {again}" in result.stderr
+
+
+def test_tables_of_one_name_in_two_profiles_are_two_and_a_command_about_one_asks_which(own_project: Path) -> None:
+    profiles = own_project / "profiles"
+    profiles.mkdir()
+    (profiles / "far.yaml").write_text("catalog: {name: far, type: jdbc, uri: 'sqlite:///far.db', warehouse: far}\n")
+    declare(own_project / "far", "shop.orders").open("a").write("  profile: far\n")
+
+    assert len(declared_tables(own_project)) == 2
+    result = run("append", "shop.orders", "--date", "2024-05-01")
+    assert (result.exit_code, "say which with --profile" in result.stderr) == (2, True)
+    result = run("append", "shop.orders", "--date", "2024-05-01", "--profile", "far")
+    assert (result.exit_code, "has no source" in result.stderr) == (2, True)
 
 
 def test_tables_are_found_in_any_defs_folder_and_any_document(own_project: Path) -> None:

@@ -9,8 +9,9 @@ from iceberg_assets.cli.common import (
     DatesOption,
     JsonOption,
     ProfileOption,
+    RequiredTable,
     app,
-    chosen,
+    chosen_with_source,
     dates_of,
     print_json,
     print_table,
@@ -23,7 +24,7 @@ from iceberg_assets.tables import append as append_dates
 
 @app.command()
 def append(
-    table: Annotated[str, typer.Argument(help="namespace.table")],
+    table: RequiredTable,
     date: DatesOption = None,
     replace: Annotated[
         bool,
@@ -33,12 +34,10 @@ def append(
     as_json: JsonOption = False,
 ) -> None:
     """Append the raw files that landed under the dates, each exactly once. Ends with 1 where a date failed."""
-    ((spec, found),) = chosen(table, profile)
-    if spec.source is None:
-        raise ConfigurationError(f"{spec.name} has no source: somebody else writes it")
+    spec, found = chosen_with_source(table, profile)
     if not (days := dates_of(spec, date)):
         raise ConfigurationError("name the dates: --date 2013-01-31, or --date 2013-01-01..2013-01-31")
-    outcomes = append_dates(session(found), found, spec, days, replaces=replace)
+    outcomes = append_dates(lambda: session(found), found, spec, days, replaces=replace)
     if as_json:
         print_json(
             [

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
 from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
-from iceberg_assets.profiles import Profile, load_profile, project_root
+from iceberg_assets.profiles import Profile, documents, load_profile, profile_name, project_root
 from iceberg_assets.spec import TableSpec, parse_table
+from iceberg_assets.spec.declaration import check_declared_once
 
 _COMPONENT = "iceberg_assets.IcebergTable"
 # Folders of a project that hold other people's YAML, or none.
@@ -41,6 +41,7 @@ app = typer.Typer(
 )
 
 TableArgument = Annotated[str | None, typer.Argument(help="namespace.table; every declared table unless given.")]
+RequiredTable = Annotated[str, typer.Argument(metavar="TABLE", help="namespace.table")]
 ProfileOption = Annotated[str | None, typer.Option(help="Look there, instead of where the table's YAML says.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="For programs: one JSON document.")]
 
@@ -53,12 +54,36 @@ def chosen(table: str | None, profile: str | None) -> Iterator[tuple[TableSpec, 
     """
     root = project_root()
     specs = declared_tables(root)
+    if not specs:
+        raise ConfigurationError(
+            f"no table is declared in {root}: put a YAML with type: {_COMPONENT} into a defs folder below it, or go to "
+            "the project that has one"
+        )
     found = [spec for spec in specs if table in (None, spec.name)]
     if not found:
-        known = ", ".join(spec.name for spec in specs) or f"none: no {_COMPONENT} in a defs folder below {root}"
-        raise ConfigurationError(f"there is no table '{table or ''}' in this project; declared are {known}")
+        known = ", ".join(spec.name for spec in specs)
+        raise ConfigurationError(f"there is no table '{table}' in this project; declared are {known}")
     for spec in found:
         yield spec, load_profile(profile or spec.profile, root)
+
+
+def chosen_with_source(table: str, profile: str | None) -> tuple[TableSpec, Profile]:
+    """The declared table of that name, with its profile, where raw files are what fills it.
+
+    Raises:
+        ConfigurationError: there is no such table, several profiles have one, or somebody else writes it.
+    """
+    found = list(chosen(table, profile))
+    if len(found) > 1:
+        found = [(spec, of) for spec, of in found if profile and profile_name(spec.profile) == profile]
+    if len(found) != 1:
+        raise ConfigurationError(f"several profiles have a table '{table}': say which with --profile")
+    ((spec, of),) = found
+    if spec.source is None:
+        raise ConfigurationError(
+            f"{spec.name} has no source, and so no raw files and no ledger: somebody else writes it"
+        )
+    return spec, of
 
 
 def declared_tables(root: Path) -> list[TableSpec]:
@@ -68,23 +93,17 @@ def declared_tables(root: Path) -> list[TableSpec]:
         root: the folder of its ``pyproject.toml``; any ``defs`` folder below it counts.
 
     Raises:
-        ConfigurationError: a file is not YAML, or a declaration is wrong.
+        ConfigurationError: a file is not YAML, a declaration is wrong, or two are of one table.
     """
-    specs = [
-        parse_table(document.get("attributes") or {}, root=root, variables=os.environ, where=str(file))
+    declared = [
+        (str(file), parse_table(document.get("attributes") or {}, root=root, variables=os.environ, where=str(file)))
         for file in sorted(root.glob("**/defs/**/*.yaml"))
         if not _NOT_OURS.intersection(file.relative_to(root).parts)
-        for document in _documents(file)
-        if document.get("type") == _COMPONENT
+        for document in documents(file)
+        if isinstance(document, Mapping) and document.get("type") == _COMPONENT
     ]
-    return sorted(specs, key=lambda spec: spec.name)
-
-
-def _documents(file: Path) -> list[Mapping[str, Any]]:
-    try:
-        return [document for document in yaml.safe_load_all(file.read_text()) if isinstance(document, Mapping)]
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{file} is not YAML: {error}") from error
+    check_declared_once((file, profile_name(spec.profile), spec) for file, spec in declared)
+    return sorted((spec for _, spec in declared), key=lambda spec: spec.name)
 
 
 def print_table(shown: Table) -> None:

@@ -24,7 +24,7 @@ def health(table: TableArgument = None, profile: ProfileOption = None, as_json: 
         return
     for look in looks:
         if look.health is None:
-            typer.echo(f"{look.spec.name} does not exist yet: materialize a date of it")
+            typer.echo(f"{look.spec.name} does not exist yet: {look.spec.way_into_being}")
         else:
             typer.echo(f"{look.spec.name}: {_counts(look.health)}")
             print_table(_health_table(look.health))

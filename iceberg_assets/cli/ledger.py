@@ -13,14 +13,14 @@ from iceberg_assets.cli.common import (
     DatesOption,
     JsonOption,
     ProfileOption,
+    RequiredTable,
     app,
-    chosen,
+    chosen_with_source,
     dates_of,
     print_json,
     print_table,
 )
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables import operator
 from iceberg_assets.tables.claims import Claim, Entry
@@ -30,28 +30,27 @@ from iceberg_assets.tables.standing import Standing
 ledger = typer.Typer(no_args_is_help=True, help="Which raw files are in a table. None of this starts a JVM.")
 app.add_typer(ledger, name="ledger")
 
-NameArgument = Annotated[str, typer.Argument(metavar="TABLE", help="namespace.table")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without this it is only said what would be done.")]
 
 
 @ledger.command()
 def show(
-    table: NameArgument, date: DatesOption = None, profile: ProfileOption = None, as_json: JsonOption = False
+    table: RequiredTable, date: DatesOption = None, profile: ProfileOption = None, as_json: JsonOption = False
 ) -> None:
     """What is in, from which file, since when and in which snapshot; claims that are open, abandoned or in doubt."""
-    spec, found = _table(table, profile)
+    spec, found = chosen_with_source(table, profile)
     shown = operator.show(found, spec, dates_of(spec, date) or None)
     if as_json:
         print_json(None if shown is None else _record(shown))
     elif shown is None:
-        typer.echo(f"{spec.name} does not exist yet: materialize a date of it")
+        typer.echo(f"{spec.name} does not exist yet: {spec.way_into_being}")
     else:
         _show(spec, shown)
 
 
 @ledger.command()
 def adopt(
-    table: NameArgument,
+    table: RequiredTable,
     date: DatesOption = None,
     every: Annotated[bool, typer.Option("--all", help="All dates that have raw files.")] = False,
     yes: YesOption = False,
@@ -61,7 +60,7 @@ def adopt(
 
     Make sure of that first: the files' rows are not compared with the table's.
     """
-    spec, found = _table(table, profile)
+    spec, found = chosen_with_source(table, profile)
     days = dates_of(spec, [f"{spec.dates.start}..{spec.dates.last(datetime.now(UTC))}"] if every else date)
     if bool(date) == every:
         raise ConfigurationError("name the dates with --date, or take all of them with --all")
@@ -73,7 +72,7 @@ def adopt(
 
 @ledger.command()
 def forget(
-    table: NameArgument,
+    table: RequiredTable,
     after_rollback: Annotated[
         bool, typer.Option("--after-rollback", help="The files whose snapshot a rollback took out of main.")
     ] = False,
@@ -86,7 +85,7 @@ def forget(
     profile: ProfileOption = None,
 ) -> None:
     """Let go of files whose rows are not in the table any more, so that the next append brings them again."""
-    spec, found = _table(table, profile)
+    spec, found = chosen_with_source(table, profile)
     if after_rollback == bool(date or file):
         raise ConfigurationError("say which: --after-rollback, or --date and --file")
     if after_rollback:
@@ -110,13 +109,13 @@ def forget(
 
 @ledger.command()
 def resolve(
-    table: NameArgument,
+    table: RequiredTable,
     claim: Annotated[str, typer.Argument(help="Its id, or the first characters of it.")],
     is_in: Annotated[bool | None, typer.Option("--in/--not-in", help="What you found.")] = None,
     profile: ProfileOption = None,
 ) -> None:
     """Settle a claim in doubt. Without --in or --not-in: the evidence, and nothing is written."""
-    spec, found = _table(table, profile)
+    spec, found = chosen_with_source(table, profile)
     shown = operator.evidence(found, spec, claim)
     typer.echo(str(shown))
     if is_in is not None:
@@ -125,13 +124,6 @@ def resolve(
         typer.echo("Look for rows of these files in the table, then say what you found: --in, or --not-in")
     else:
         typer.echo("It is not in doubt: the next append settles it by itself")
-
-
-def _table(table: str, profile: str | None) -> tuple[TableSpec, Profile]:
-    ((spec, found),) = chosen(table, profile)
-    if spec.source is None:
-        raise ConfigurationError(f"{spec.name} has no source, and so no ledger: somebody else writes it")
-    return spec, found
 
 
 def _show(spec: TableSpec, shown: Shown) -> None:

@@ -15,6 +15,7 @@ from iceberg_assets.health.facts import (
     TableHealth,
 )
 from iceberg_assets.health.manifests import ManifestsDue, manifests_due
+from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import REST, Plan, Request, Waiting, plan
 from iceberg_assets.health.pointers import metadata_pointers
 from iceberg_assets.health.read import read_health
@@ -47,6 +48,7 @@ __all__ = [
     "health_by_date",
     "manifests_due",
     "metadata_pointers",
+    "outside",
     "pinned_by",
     "plan",
     "read_health",

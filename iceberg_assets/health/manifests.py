@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from iceberg_assets.health.facts import TableHealth
 from iceberg_assets.spec.policy import Manifests
+from iceberg_assets.spec.units import format_count
 
 _DEFAULT_TARGET = 8 * 1024**2
 
@@ -24,14 +25,10 @@ def manifests_due(policy: Manifests, health: TableHealth) -> ManifestsDue:
     """
     sizes = [one.size for one in health.manifests if one.content == "data" and one.spec_id == health.spec_id]
     if len(sizes) < policy.min_count:
-        return ManifestsDue(False, f"{_count(len(sizes))}, due from {policy.min_count}")
+        return ManifestsDue(False, f"{format_count(len(sizes), 'manifest')}, due from {policy.min_count}")
     target = int(health.properties.get("commit.manifest.target-size-bytes", _DEFAULT_TARGET))
     after = -(-sum(sizes) // target)
-    reason = f"{_count(len(sizes))} would become {after}"
+    reason = f"{format_count(len(sizes), 'manifest')} would become {after}"
     if 2 * after > len(sizes):
         return ManifestsDue(False, f"{reason}, which is not half of them")
     return ManifestsDue(True, reason)
-
-
-def _count(number: int) -> str:
-    return "1 manifest" if number == 1 else f"{number} manifests"

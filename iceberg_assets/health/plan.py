@@ -17,9 +17,10 @@ from iceberg_assets.health.attempts import MOST_FAILURES, failures_in_a_row, fru
 from iceberg_assets.health.expiry import expirable, expire_arguments
 from iceberg_assets.health.facts import DateHealth, TableHealth
 from iceberg_assets.health.manifests import manifests_due
+from iceberg_assets.health.outside import outside
 from iceberg_assets.health.unit import Unit, unit_of
 from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
-from iceberg_assets.spec.units import format_age
+from iceberg_assets.spec.units import format_age, format_count
 
 REST = (Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHANS)
 """The operations on the table as a whole, in the order in which they run."""
@@ -60,6 +61,10 @@ class Waiting(_Part):
     stuck: bool = False
 
 
+class Outside(Waiting):
+    """What cannot be asked for, since no partition of the asset reaches it."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to ask for now, and the reasons for everything else."""
@@ -71,6 +76,8 @@ class Plan:
         """Why an operation on a date is asked for, or is not."""
         parts: tuple[_Part, ...] = (*self.requests, *self.waiting)
         for one in parts:
+            if isinstance(one, Outside):
+                continue
             if operation in one.operations and (day in one.dates or not one.dates):
                 return one.reason
         return "nothing is due"
@@ -93,13 +100,19 @@ def plan(
         now: with a zone.
     """
     if health is None or health.snapshot_id is None:
-        reason = f"{spec.name} does not exist yet" if health is None else f"{spec.name} has no snapshot yet"
+        reason = (
+            f"{spec.name} does not exist yet: {spec.way_into_being}"
+            if health is None
+            else f"{spec.name} has no snapshot yet"
+        )
         return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
     look = _Look(spec, health, tuple(history), frozenset(running), now)
     verdicts = [verdict for day in sorted(health.dates) if (verdict := look.compaction(health.dates[day]))]
     compaction = look.turns(list(_chains(verdicts)))
     rest = look.rest(compaction)
-    return Plan(compaction.requests + rest.requests, compaction.waiting + rest.waiting)
+    beyond = outside(spec, health, now)
+    unreached = (Outside((Operation.COMPACT,), (), beyond),) if beyond else ()
+    return Plan(compaction.requests + rest.requests, compaction.waiting + unreached + rest.waiting)
 
 
 @dataclass(frozen=True)
@@ -149,7 +162,7 @@ def _gain(chain: Sequence[_Verdict]) -> int:
 
 def _numbers(chain: Sequence[_Verdict]) -> str:
     files = sum(one.date.data_files for one in chain)
-    return f"{_days([one.date.day for one in chain])}: {_count(files, 'file')}, {_gain(chain)} would go"
+    return f"{_days([one.date.day for one in chain])}: {format_count(files, 'file')}, {_gain(chain)} would go"
 
 
 _Need = tuple[bool, str, _Obstacle | None]
@@ -192,7 +205,7 @@ class _Look:
         queued = sum(day - timedelta(days=1) not in running for day in running)
         room = max(0, MOST_COMPACTIONS - queued)
         full = _Obstacle(
-            f"waits for its turn: {_count(queued + len(ready[:room]), 'compaction')} of the table come first"
+            f"waits for its turn: {format_count(queued + len(ready[:room]), 'compaction')} of the table come first"
         )
         asked = {chain[0].date.day for chain in ready[:room]}
         return Plan(
@@ -202,7 +215,7 @@ class _Look:
 
     def _nothing_due(self) -> Waiting:
         """The numbers behind a table in which the rule finds nothing on any date."""
-        held = f"{_count(self.health.data_files, 'file')} on {_count(len(self.health.dates), 'date')}"
+        held = f"{format_count(self.health.data_files, 'file')} on {format_count(len(self.health.dates), 'date')}"
         reason = f"no group of files is due: {held}, {self.health.small_files_waiting} small ones below the rule"
         return Waiting((Operation.COMPACT,), (), reason)
 
@@ -231,7 +244,7 @@ class _Look:
         failures, again = failures_in_a_row(attempts)
         if again is None or self.now >= again:
             return None
-        reason = f"failed {_count(failures, 'time')} in a row, tried again in {_ago(again - self.now)}"
+        reason = f"failed {format_count(failures, 'time')} in a row, tried again in {_ago(again - self.now)}"
         return _Obstacle(reason, stuck=failures >= MOST_FAILURES)
 
     def _attempts(self, operation: Operation, unit: Unit | None = None) -> Sequence[Attempt]:
@@ -307,7 +320,7 @@ class _Look:
         going = expirable(self.health, policy, self.now)
         older_than, retain_last = expire_arguments(self.health, policy, self.now)
         rule = f"older than {_ago(self.now - older_than)} and not of the last {retain_last}"
-        reason = f"{len(going)} of {_count(len(self.health.snapshots), 'snapshot')} would go: {rule}"
+        reason = f"{len(going)} of {format_count(len(self.health.snapshots), 'snapshot')} would go: {rule}"
         if not going:
             return False, reason, None
         last = latest(self._attempts(Operation.EXPIRE_SNAPSHOTS))
@@ -329,7 +342,7 @@ class _Look:
         reason = f"orphans were looked for {_ago(age)} ago, due every {format_age(every)}"
         died = sum(one.status in (Status.FAILED, Status.PARTIAL) and one.ended > last.ended for one in self.history)
         if died:
-            return True, f"{reason}, and {_count(died, 'attempt')} failed since", None
+            return True, f"{reason}, and {format_count(died, 'attempt')} failed since", None
         return age >= every, reason, None
 
     def _would_repeat(self, operation: Operation) -> bool:
@@ -363,13 +376,9 @@ class _Look:
             return None
         compacting = sum(operation is Operation.COMPACT for operation, _ in self.running)
         if compacting:
-            return f"waits for a running compaction of {_count(compacting, 'date')}"
+            return f"waits for a running compaction of {format_count(compacting, 'date')}"
         due = sum(len(request.dates) for request in compaction.requests)
-        return f"waits for the compaction of {_count(due, 'date')}" if due else None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        return f"waits for the compaction of {format_count(due, 'date')}" if due else None
 
 
 def _days(days: Sequence[date]) -> str:

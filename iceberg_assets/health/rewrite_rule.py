@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.facts import DataFile, Group
-from iceberg_assets.spec.units import format_bytes
+from iceberg_assets.spec.units import format_bytes, format_count
 
 _DEFAULT_TARGET = 512 * 1024**2
 _DEFAULT_GROUP_BYTES = 100 * 1024**3
@@ -141,25 +141,22 @@ def _judged(partition: tuple[object, ...], files: tuple[DataFile, ...], settings
     """Whether a pack is rewritten, by ``enoughInputFiles``, ``enoughContent``, ``tooMuchContent`` or its deletes."""
     count, size = len(files), sum(file.size for file in files)
     heavy = sum(settings.has_too_many_deletes(file) for file in files)
+    files_in_words = format_count(count, "file")
     due = True
     if settings.rewrite_all:
-        reason = f"rewrite-all takes all {_files(count)}"
+        reason = f"rewrite-all takes all {files_in_words}"
     elif count > 1 and count >= settings.min_input_files:
-        reason = f"{_files(count)} of {format_bytes(size)}, due from {max(2, settings.min_input_files)}"
+        reason = f"{files_in_words} of {format_bytes(size)}, due from {max(2, settings.min_input_files)}"
     elif count > 1 and size > settings.target:
-        reason = f"{_files(count)} of {format_bytes(size)} fill the target of {format_bytes(settings.target)}"
+        reason = f"{files_in_words} of {format_bytes(size)} fill the target of {format_bytes(settings.target)}"
     elif size > settings.largest:
         reason = f"{format_bytes(size)} exceed the largest size of {format_bytes(settings.largest)}"
     elif heavy:
-        reason = f"{heavy} of {_files(count)} have too many deletes"
+        reason = f"{heavy} of {files_in_words} have too many deletes"
     else:
         due = False
-        reason = f"{_files(count)} of {format_bytes(size)}, due from {max(2, settings.min_input_files)}"
+        reason = f"{files_in_words} of {format_bytes(size)}, due from {max(2, settings.min_input_files)}"
     return Group(partition, files, due, reason, settings.expected_outputs(size))
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
 
 
 def _cut(found: Iterable[Group], budget: int, settings: Rule) -> Iterator[Group]:

@@ -7,10 +7,10 @@ from datetime import date, datetime
 
 from iceberg_assets.health import DateHealth, TableHealth, Unit, compaction_unit
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
-from iceberg_assets.maintenance.maintained import Maintained, Session, health_of
+from iceberg_assets.maintenance.maintained import Maintained, health_of
 from iceberg_assets.maintenance.measure import Replacement, replacements, roll_back
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import call, quote
+from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.tables.target import between
 

@@ -7,9 +7,9 @@ from datetime import date, datetime
 from iceberg_assets.health import TableHealth, expirable, expire_arguments
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden
-from iceberg_assets.maintenance.maintained import Maintained, Session, health_of, on_the_table
+from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import call, quote
+from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.tables import protected_since
 

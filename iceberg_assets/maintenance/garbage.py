@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from iceberg_assets.health import TableHealth
-from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles import Profile, local_path, overlap
 from iceberg_assets.spec.table import format_identifier
 
 # Where a table may keep files beside its location (org.apache.iceberg.TableProperties).
@@ -38,7 +37,7 @@ def strangers(profile: Profile, health: TableHealth, landing_places: Sequence[st
     Raises:
         Exception: the metadata of another table cannot be read, so that nothing can be said of its files.
     """
-    found = [f"raw files land in {place}" for place in landing_places if _overlap([place], places(health.location, {}))]
+    found = [f"raw files land in {place}" for place in landing_places if overlap([place], places(health.location, {}))]
     found += [f"a symbolic link leads from {link} to {target}" for link, target in _links_out(health.location)]
     own = places(health.location, health.properties)
     catalog = profile.pyiceberg()
@@ -50,7 +49,7 @@ def strangers(profile: Profile, health: TableHealth, landing_places: Sequence[st
                 other = catalog.load_table(identifier)
             except NoSuchTableError:  # Dropped since it was listed.
                 continue
-            if _overlap(own, theirs := places(other.location(), other.properties)):
+            if overlap(own, theirs := places(other.location(), other.properties)):
                 found.append(f"table {format_identifier(tuple(identifier))} is at {', '.join(theirs)}")
     return found
 
@@ -70,27 +69,10 @@ def _namespaces(catalog: Catalog, parent: tuple[str, ...] = ()) -> Iterator[tupl
 
 def _links_out(location: str) -> Iterator[tuple[str, str]]:
     """Symbolic links below a local location whose target lies elsewhere: Hadoop's listing follows them."""
-    parts = urlsplit(location)
-    if parts.scheme not in ("", "file"):
+    root = local_path(location)
+    if root is None:
         return
-    root = os.path.realpath(unquote(parts.path))
     for folder, folders, files in os.walk(root):
         for path in (Path(folder, name) for name in [*folders, *files]):
             if path.is_symlink() and not path.resolve().is_relative_to(root):
                 yield str(path), str(path.resolve())
-
-
-def _overlap(some: Sequence[str], others: Sequence[str]) -> bool:
-    return any(_inside(one, other) or _inside(other, one) for one in some for other in others)
-
-
-def _inside(inner: str, outer: str) -> bool:
-    return _place(inner).is_relative_to(_place(outer))
-
-
-def _place(location: str) -> PurePosixPath:
-    """One spelling for one place: ``file:/a`` is ``file:///a``, s3a is s3, and a symbolic link is its target."""
-    parts = urlsplit(location)
-    scheme = {"s3a": "s3", "s3n": "s3", "": "file"}.get(parts.scheme, parts.scheme)
-    path = os.path.realpath(unquote(parts.path)) if scheme == "file" else parts.path
-    return PurePosixPath(f"/{scheme}/{parts.netloc}/{path}")

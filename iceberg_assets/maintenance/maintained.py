@@ -4,18 +4,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import TableHealth, read_health
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Outcome, TableSpec
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-Session = Callable[[], "SparkSession"]
-"""Gives the Spark session; called only where there is work, so that finding none starts no JVM."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ def health_of(profile: Profile, spec: TableSpec) -> TableHealth:
     if health is None:
         raise ConfigurationError(
             f"there is no table {spec.name} in the catalog '{profile.catalog.name}' of profile '{profile.name}': "
-            + ("materialize a date of it first" if spec.source else "its writer has to create it first")
+            f"{spec.way_into_being}"
         )
     return health
 

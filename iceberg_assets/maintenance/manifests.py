@@ -6,10 +6,10 @@ from datetime import date
 
 from iceberg_assets.health import TableHealth, manifests_due
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
-from iceberg_assets.maintenance.maintained import Maintained, Session, health_of, on_the_table
+from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
 from iceberg_assets.maintenance.measure import replacements, roll_back
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import call, quote
+from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 
 

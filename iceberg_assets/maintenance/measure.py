@@ -11,6 +11,7 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.target import existing_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,8 +40,12 @@ class Replacement:
 
 
 def load(profile: Profile, spec: TableSpec) -> Table:
-    """The table as it is now."""
-    return profile.pyiceberg().load_table(spec.table)
+    """The table as it is now.
+
+    Raises:
+        TableDroppedError: it is not there any more.
+    """
+    return existing_target(profile, spec)
 
 
 def replacements(

@@ -7,10 +7,10 @@ from datetime import date, datetime
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden, strangers
-from iceberg_assets.maintenance.maintained import Maintained, Session, on_the_table
+from iceberg_assets.maintenance.maintained import Maintained, on_the_table
 from iceberg_assets.maintenance.measure import load
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import call, quote
+from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 
 _NAMED = 50

@@ -8,7 +8,6 @@ import dagster as dg
 from iceberg_assets import maintenance
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance import Maintained
-from iceberg_assets.maintenance.maintained import Session
 from iceberg_assets.orchestration.checks import ROWS_PRESERVED, rows_preserved
 from iceberg_assets.orchestration.metadata import (
     REASON,
@@ -19,6 +18,7 @@ from iceberg_assets.orchestration.metadata import (
     problem_table,
 )
 from iceberg_assets.orchestration.table_asset import TableAsset
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Status
 from iceberg_assets.tables import AppendOutcome, append
 
@@ -72,7 +72,7 @@ def append_asset(table: TableAsset) -> dg.AssetsDefinition:
         pool=table.append_pool,
     )
     def appended(context: dg.AssetExecutionContext, config: AppendConfig) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        days, spark = _days(context), _session(context, table)()
+        days, spark = _days(context), _session(context, table)
         outcomes = append(spark, table.profile, table.spec, days, replaces=config.replace)
         bad = {day: outcome.reason for day, outcome in outcomes.items() if outcome.status is Status.FAILED}
         reports = {f"{day} by file": problem_table(outcome) for day, outcome in outcomes.items() if outcome.problems}

@@ -1,35 +1,36 @@
 """Asset checks: a table's health, its ledger and its raw files against its YAML, and rows against what they were."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 
-from iceberg_assets.health import TableHealth, read_health
+from iceberg_assets.health import TableHealth, outside, read_health
 from iceberg_assets.orchestration.table_asset import TableAsset
-from iceberg_assets.spec import Operation, Outcome
+from iceberg_assets.spec import Operation, Outcome, TableSpec
 from iceberg_assets.spec.policy import Check
 from iceberg_assets.spec.units import format_age
-from iceberg_assets.tables import completeness, waiting_files
+from iceberg_assets.tables import RawFile, completeness, waiting_files
 
 ROWS_PRESERVED = "rows_preserved"
 
 
-def _small_files(health: TableHealth) -> tuple[int, str]:
+def _small_files(spec: TableSpec, health: TableHealth) -> tuple[int, str]:
     worst = max(health.dates.values(), key=lambda found: found.small_files, default=None)
     where = f"; most on {worst.day}: {worst.small_files}" if worst and worst.small_files else ""
+    beyond = outside(spec, health, datetime.now(UTC))
     return health.small_files, (
         f"compaction would remove {health.small_files} of {health.data_files} data files{where} "
-        f"({health.small_files_waiting} more are small but below the rule)"
+        f"({health.small_files_waiting} more are small but below the rule)" + (f"; {beyond}" if beyond else "")
     )
 
 
-def _snapshots(health: TableHealth) -> tuple[int, str]:
+def _snapshots(_: TableSpec, health: TableHealth) -> tuple[int, str]:
     return len(health.snapshots), f"the table lists {len(health.snapshots)} snapshots"
 
 
 # Check name, which is also its key under ``checks`` in the YAML → the figure that is held to the limit, in words.
-_FIGURES: dict[str, tuple[Callable[[TableHealth], tuple[int, str]], str, str]] = {
+_FIGURES: dict[str, tuple[Callable[[TableSpec, TableHealth], tuple[int, str]], str, str]] = {
     "small_files": (
         _small_files,
         "Data files that compaction would remove, by the planner's own rule.",
@@ -48,7 +49,7 @@ def evaluate(table: TableAsset, health: TableHealth) -> list[dg.AssetCheckResult
     results = []
     for name, (figure, _, way_out) in _FIGURES.items():
         limit: Check = getattr(table.spec.checks, name)
-        value, words = figure(health)
+        value, words = figure(table.spec, health)
         passed = value <= limit.max
         results.append(
             dg.AssetCheckResult(
@@ -70,12 +71,13 @@ _OF_SOURCE = {
 }
 
 
-def evaluate_source(table: TableAsset) -> list[dg.AssetCheckResult]:
+def evaluate_source(table: TableAsset, waiting: Sequence[RawFile]) -> list[dg.AssetCheckResult]:
     """The checks of what the table is fed with: its ledger against main, its raw files against the ledger.
 
-    Unlike the others they may change without a commit to the table.
+    Unlike the others they may change without a commit to the table. ``waiting`` are files that are not in it, oldest
+    first.
     """
-    return [_ledger_complete(table), _freshness(table)] if table.spec.source else []
+    return [_ledger_complete(table), _freshness(table, waiting)]
 
 
 def _ledger_complete(table: TableAsset) -> dg.AssetCheckResult:
@@ -108,9 +110,8 @@ def _ledger_complete(table: TableAsset) -> dg.AssetCheckResult:
     )
 
 
-def _freshness(table: TableAsset) -> dg.AssetCheckResult:
+def _freshness(table: TableAsset, waiting: Sequence[RawFile]) -> dg.AssetCheckResult:
     limit, now = table.spec.checks.freshness, datetime.now(UTC)
-    waiting = waiting_files(table.profile, table.spec, now)
     oldest = waiting[0] if waiting else None
     age = now - oldest.modified if oldest and oldest.modified else timedelta(0)
     passed = age <= limit.max
@@ -164,9 +165,12 @@ def health_checks(table: TableAsset) -> dg.AssetChecksDefinition:
     def check() -> Iterable[dg.AssetCheckResult]:
         health = read_health(table.profile, table.spec)
         if health is None:
-            raise dg.Failure(f"there is no table {table.spec.name} yet: materialize a date of it", allow_retries=False)
+            raise dg.Failure(
+                f"there is no table {table.spec.name} yet: {table.spec.way_into_being}", allow_retries=False
+            )
         yield from evaluate(table, health)
-        yield from evaluate_source(table)
+        if table.spec.source:
+            yield from evaluate_source(table, waiting_files(table.profile, table.spec, datetime.now(UTC)))
 
     return check
 

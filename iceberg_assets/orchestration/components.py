@@ -16,9 +16,9 @@ from iceberg_assets.orchestration.checks import health_checks
 from iceberg_assets.orchestration.resources import iceberg_spark
 from iceberg_assets.orchestration.sensors import maintenance_sensors
 from iceberg_assets.orchestration.table_asset import TableAsset
-from iceberg_assets.profiles import load_profile
+from iceberg_assets.profiles import load_profile, profile_name
 from iceberg_assets.spec import Operation, TableSpec
-from iceberg_assets.spec.declaration import anchored, fill_in
+from iceberg_assets.spec.declaration import anchored, check_declared_once, fill_in
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.units import Age
 from iceberg_assets.tables import check_places
@@ -47,10 +47,16 @@ class MaintenanceAttributes(SpecModel):
 
 @dataclass(frozen=True, eq=False)
 class IcebergTable(dg.Component):
-    """An Iceberg table: the append of its raw Parquet, its maintenance, its checks."""
+    """An Iceberg table: the append of its raw Parquet, its maintenance, its checks.
+
+    Attributes:
+        root: the project's folder.
+        declared_in: the file or folder of the declaration, for messages.
+    """
 
     spec: TableSpec
     root: Path
+    declared_in: str = "Python"
 
     @classmethod
     def get_model_cls(cls) -> type[TableAttributes]:
@@ -60,7 +66,9 @@ class IcebergTable(dg.Component):
     @classmethod
     def load(cls, attributes: Any, context: dg.ComponentLoadContext) -> Self:
         """The component of a checked YAML."""
-        return cls(anchored(attributes, context.project_root), context.project_root)
+        file = context.path / "defs.yaml"
+        declared_in = str(file if file.is_file() else context.path)
+        return cls(anchored(attributes, context.project_root), context.project_root, declared_in)
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The table's assets, checks, job and Spark session."""
@@ -121,8 +129,13 @@ def _tables(context: dg.ComponentLoadContext) -> list[IcebergTable]:
 
 
 def _location(context: dg.ComponentLoadContext) -> tuple[bool, tuple[str, ...]]:
-    """Of all tables together: whether they live in several profiles, and where their raw files land."""
+    """Of all tables together: whether they live in several profiles, and where their raw files land.
+
+    Raises:
+        ConfigurationError: two declarations are of one table.
+    """
     tables = _tables(context)
+    check_declared_once((one.declared_in, profile_name(one.spec.profile), one.spec) for one in tables)
     profiles = {load_profile(one.spec.profile, one.root).name for one in tables}
     return len(profiles) > 1, tuple(sorted({one.spec.source.root for one in tables if one.spec.source}))
 

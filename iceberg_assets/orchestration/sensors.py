@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
+from pydantic import TypeAdapter
 
 from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan
 from iceberg_assets.orchestration.checks import evaluate as evaluate_checks
@@ -19,6 +20,7 @@ from iceberg_assets.orchestration.memory import Look, Memory, pointers
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Operation
+from iceberg_assets.tables import Watch, keep_watch
 
 COMPACTION = "iceberg_compaction"
 UPKEEP = "iceberg_upkeep"
@@ -31,6 +33,9 @@ _SOURCE_LOOKS = (timedelta(minutes=1), timedelta(minutes=15))
 
 _TICK_SECONDS = 40
 """Dagster ends a tick after 60 s; tables that are not reached are the first of the next one."""
+
+_WATCH = TypeAdapter(Watch)
+"""Where the watch over a table's raw folders stands, as it lies in the cursor."""
 
 
 @dataclass
@@ -123,7 +128,7 @@ def evaluate(
             new = health and shown.get(name) != health.metadata_location
             if health and new and _show(tick, table, health, decided, events, deadline):
                 shown[name] = health.metadata_location
-            if looked.touched or _source_is_due(table, checked.get(name)):
+            if table.spec.source and (looked.touched or _source_is_due(table, checked.get(name))):
                 checked[name] = _check_source(context, tick, table, checked.get(name))
         except TimeoutError as late:
             unreached = name
@@ -164,8 +169,8 @@ def _source_is_due(table: TableAsset, before: Mapping[str, Any] | None) -> bool:
 
     An age against its limit needs no finer look than a hundredth of it.
     """
-    if not table.spec.source or before is None:
-        return bool(table.spec.source)
+    if before is None:
+        return True
     often = min(max(table.spec.checks.freshness.max / 100, _SOURCE_LOOKS[0]), _SOURCE_LOOKS[1])
     return datetime.now(UTC).timestamp() - float(before["at"]) >= often.total_seconds()
 
@@ -176,15 +181,17 @@ def _check_source(
     """Evaluate the checks of ledger and raw files, and record them where they turned, or a materialization hid them.
 
     Returns:
-        What the next tick compares with.
+        What the next tick goes on from: what was said, and where the watch over the dates stands.
     """
-    results = evaluate_source(table)
+    now, watch = datetime.now(UTC), _WATCH.validate_python(before["watch"]) if before else Watch()
+    waiting, watch = keep_watch(table.profile, table.spec, now, watch)
+    results = evaluate_source(table, waiting)
     newest = context.instance.fetch_materializations(table.key, limit=1).records
     turned = ",".join(f"{result.check_name}:{result.passed}" for result in results)
     state = f"{turned}@{newest[0].storage_id if newest else 0}"
     if before is None or before["said"] != state:
         tick.events += evaluations(results)
-    return {"said": state, "at": round(datetime.now(UTC).timestamp())}
+    return {"said": state, "at": round(now.timestamp()), "watch": _WATCH.dump_python(watch, mode="json")}
 
 
 def _run_request(table: TableAsset, looked: Look, request: Request) -> dg.RunRequest:

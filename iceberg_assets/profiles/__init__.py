@@ -1,5 +1,7 @@
 """Where: profiles and their YAML files."""
 
-from iceberg_assets.profiles.profile import STATE_NAMESPACE, Profile, load_profile, project_root
+from iceberg_assets.profiles.documents import documents
+from iceberg_assets.profiles.place import inside, local_path, overlap
+from iceberg_assets.profiles.profile import Profile, load_profile, profile_name, project_root
 
-__all__ = ["STATE_NAMESPACE", "Profile", "load_profile", "project_root"]
+__all__ = ["Profile", "documents", "inside", "load_profile", "local_path", "overlap", "profile_name", "project_root"]

@@ -8,16 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 from pyiceberg.catalog import Catalog, load_catalog
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles.documents import documents
 from iceberg_assets.spec.model import SpecModel, explain
-
-STATE_NAMESPACE = "iceberg_assets_state"
-"""Where the project keeps its own tables, in the same catalog as the tables it cares for."""
 
 _SQLITE = "sqlite:///"
 # Longer than any commit of ours holds the database; SQLite's own default gives up after 5 s.
@@ -88,8 +85,24 @@ class Profile(SpecModel):
         }
 
     def pyiceberg(self) -> Catalog:
-        """The catalog as PyIceberg sees it, without a JVM."""
-        return _pyiceberg(self.catalog.name, tuple(self.pyiceberg_properties().items()))
+        """The catalog as PyIceberg sees it, without a JVM.
+
+        Raises:
+            OperationalError: its folder is missing: :meth:`prepare` makes it.
+            ConfigurationError: its file is not what it should be.
+        """
+        try:
+            return _pyiceberg(self.catalog.name, tuple(self.pyiceberg_properties().items()))
+        except OperationalError:
+            raise
+        except DatabaseError as error:
+            raise self._no_catalog(error.orig) from error
+
+    def _no_catalog(self, error: object) -> ConfigurationError:
+        return ConfigurationError(
+            f"profile '{self.name}', catalog.uri: {self.catalog.uri.removeprefix(_SQLITE)} is not usable as a SQLite "
+            f"catalog ({error}): move it out of the way, or name another file"
+        )
 
     def prepare(self) -> None:
         """Make the catalog's file and the warehouse folder where they are missing.
@@ -105,9 +118,7 @@ class Profile(SpecModel):
                 # Readers and one writer at once; the setting stays in the file.
                 connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.Error as error:
-            raise ConfigurationError(
-                f"profile '{self.name}', catalog.uri: {database} is not usable: {error}"
-            ) from error
+            raise self._no_catalog(error) from error
 
 
 def _require_writable(folder: Path, setting: str) -> None:
@@ -141,6 +152,11 @@ def project_root(start: Path | None = None) -> Path:
     return next((folder for folder in (start, *start.parents) if (folder / "pyproject.toml").is_file()), start)
 
 
+def profile_name(given: str | None) -> str:
+    """The profile that is meant: the one given, else that of the variable ``PROFILE``, else ``local``."""
+    return given or os.environ.get("PROFILE") or "local"
+
+
 def load_profile(name: str | None = None, root: Path | None = None) -> Profile:
     """The profile of that name, else of the variable ``PROFILE``, else ``local``.
 
@@ -153,17 +169,17 @@ def load_profile(name: str | None = None, root: Path | None = None) -> Profile:
         ConfigurationError: no such profile, or a key of it is wrong.
     """
     root = root or project_root()
-    name = name or os.environ.get("PROFILE") or "local"
+    name = profile_name(name)
     folders = (root / "profiles", Path(__file__).parent)
-    file = next((folder / f"{name}.yaml" for folder in folders if (folder / f"{name}.yaml").is_file()), None)
+    file = next((folder / f"{name}.yaml" for folder in folders if (folder / f"{name}.yaml").exists()), None)
     if file is None:
         known = sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
         raise ConfigurationError(f"there is no profile '{name}': known are {', '.join(known)}")
     try:
-        settings = yaml.safe_load(file.read_text()) or {}
+        settings = next(iter(documents(file)), None) or {}
+        if not isinstance(settings, dict):
+            raise ConfigurationError(f"{file} is not usable: expected keys such as catalog, got {settings!r:.80}")
         profile = Profile.model_validate({"name": name, **_from_environment(settings, str(file))})
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{file} is not YAML: {error}") from error
     except ValidationError as error:
         raise explain(error, str(file)) from None
     catalog = profile.catalog

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.profiles import load_profile
 from iceberg_assets.spark.query import QueryResult, query
-from iceberg_assets.spark.session import session
+from iceberg_assets.spark.session import Session, session
 from iceberg_assets.spark.sql import call, literal, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QueryResult", "call", "literal", "query", "quote", "session"]
+__all__ = ["QueryResult", "Session", "call", "literal", "query", "quote", "session"]
 
 
 class _SparkPackage(ModuleType):

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
+from iceberg_assets.spark.jars import fetch_jars, jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+
+Session = Callable[[], "SparkSession"]
+"""Gives the Spark session; called only where there is work, so that finding none starts no JVM."""
 
 
 def settings(profile: Profile) -> dict[str, str]:
@@ -23,10 +27,9 @@ def settings(profile: Profile) -> dict[str, str]:
     Jars that Spark's resolver (Ivy) fetched before are put on the class path as they are: that starts faster than
     resolving them again, and works offline.
     """
-    jars = [_ivy_jar(package) for package in profile.packages]
-    rendered = profile.spark_settings()
-    if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in jars):
-        return rendered | {"spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars)}
+    rendered, local = profile.spark_settings(), jars(profile)
+    if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in local):
+        return rendered | {"spark.driver.extraClassPath": os.pathsep.join(map(str, local))}
     return rendered | {"spark.jars.packages": ",".join(profile.packages)}
 
 
@@ -44,18 +47,8 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
     require_java()
     # Spark looks its own host name up, which fails or is slow on many machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.errors import PySparkException
-
-    try:
-        return (build or _get_or_create)(settings(profile))
-    except PySparkException as error:
-        if missing := [package for package in profile.packages if not _ivy_jar(package).is_file()]:
-            raise ConfigurationError(
-                f"profile '{profile.name}' needs {', '.join(missing)}: not in {_ivy_jar(missing[0]).parent}, and Spark "
-                "could not fetch it. Give this machine access to Maven Central once, or copy the jar there "
-                "from a machine that has it"
-            ) from error
-        raise
+    fetch_jars(profile)
+    return (build or _get_or_create)(settings(profile))
 
 
 def _get_or_create(given: dict[str, str]) -> "SparkSession":
@@ -83,9 +76,3 @@ def require_java() -> None:
     if version is None or int(version[1]) < OLDEST_JAVA:
         found = version[1] if version else f"an unknown version ({banner.strip()[:80]})"
         raise ConfigurationError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is {found}: {way_out}")
-
-
-def _ivy_jar(package: str) -> Path:
-    """Where Spark 4.1 keeps a package that it has resolved."""
-    group, artifact, version = package.split(":")
-    return Path.home() / ".ivy2.5.2" / "jars" / f"{group}_{artifact}-{version}.jar"

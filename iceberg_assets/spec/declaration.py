@@ -1,12 +1,13 @@
 """From a table's YAML to its ``TableSpec``: templates filled in, checked, paths made absolute."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from pydantic import ValidationError
+from pydantic_core import InitErrorDetails
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spec.model import explain
@@ -42,19 +43,31 @@ def fill_in(value: Any, variables: Mapping[str, str]) -> Any:
     """The value with every ``{{ … }}`` in its texts filled in from the environment's variables.
 
     Raises:
-        ValueError: a variable is not set, or the template is not one.
+        ValidationError: variables are not set, or templates are none; each with its key path.
     """
+    mistakes: list[InitErrorDetails] = []
+    filled = _filled(value, variables, (), mistakes)
+    if mistakes:
+        raise ValidationError.from_exception_data("template", mistakes)
+    return filled
+
+
+def _filled(
+    value: Any, variables: Mapping[str, str], path: tuple[int | str, ...], mistakes: list[InitErrorDetails]
+) -> Any:
     if isinstance(value, Mapping):
-        return {key: fill_in(item, variables) for key, item in value.items()}
+        return {key: _filled(item, variables, (*path, str(key)), mistakes) for key, item in value.items()}
     if isinstance(value, list):
-        return [fill_in(item, variables) for item in value]
+        return [_filled(item, variables, (*path, n), mistakes) for n, item in enumerate(value)]
     if not isinstance(value, str) or "{{" not in value:
         return value
     try:
-        template = _TEMPLATES.from_string(value)
-        return template.render(env=_Environment(variables))
-    except jinja2.TemplateError as error:
-        raise ValueError(f"{value!r}: {error.message}") from error
+        return _TEMPLATES.from_string(value).render(env=_Environment(variables))
+    except (jinja2.TemplateError, ValueError) as error:
+        # A value error, since Dagster takes pydantic's own kinds apart to add file and line.
+        reason = ValueError(f"{value!r}: {error}")
+        mistakes.append(InitErrorDetails(type="value_error", loc=path, input=value, ctx={"error": reason}))
+        return value
 
 
 def parse_table(attributes: Mapping[str, Any], *, root: Path, variables: Mapping[str, str], where: str) -> TableSpec:
@@ -73,8 +86,23 @@ def parse_table(attributes: Mapping[str, Any], *, root: Path, variables: Mapping
         return anchored(TableSpec.model_validate(fill_in(attributes, variables)), root)
     except ValidationError as error:
         raise explain(error, where) from None
-    except ValueError as error:
-        raise ConfigurationError(f"{where} is not usable: {error}") from error
+
+
+def check_declared_once(declared: Iterable[tuple[str, str, TableSpec]]) -> None:
+    """Refuse two declarations of one table: each would append and maintain as if it were alone.
+
+    Args:
+        declared: the file, the profile's name, and what they declare.
+
+    Raises:
+        ConfigurationError: names the table and both files.
+    """
+    files: dict[tuple[str, tuple[str, ...]], str] = {}
+    for file, profile, spec in declared:
+        if first := files.get((profile, spec.table)):
+            where = f"twice in {file}" if first == file else f"in {first} and in {file}"
+            raise ConfigurationError(f"{spec.name} of profile '{profile}' is declared {where}: remove one of the two")
+        files[profile, spec.table] = file
 
 
 def anchored(spec: TableSpec, root: Path) -> TableSpec:

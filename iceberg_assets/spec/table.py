@@ -6,9 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from iceberg_assets.spec.model import SpecModel
+from iceberg_assets.spec.names import STATE_NAMESPACE, is_reserved
 from iceberg_assets.spec.policy import Checks, MaintenancePolicy
 from iceberg_assets.spec.units import Age, parse_age, parse_bytes
 
@@ -201,7 +202,19 @@ class TableSpec(SpecModel):
             for name, expression in data["derive"].items():
                 if not isinstance(expression, str) or not expression.strip():
                     raise ValueError(f"derive.{name}: expected a Spark SQL expression")
+                if is_reserved(str(name)):
+                    raise ValueError(f"derive.{name}: Iceberg and Spark keep that name for themselves; choose another")
         return data
+
+    @field_validator("table")
+    @classmethod
+    def _not_one_of_our_own(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if value[0].casefold() == STATE_NAMESPACE:
+            raise ValueError(
+                f"the namespace {STATE_NAMESPACE} holds ledgers and is looked after by iceberg_assets itself; "
+                "keep tables in another namespace"
+            )
+        return value
 
     @model_validator(mode="after")
     def _only_a_source_is_derived_from(self) -> "TableSpec":
@@ -213,3 +226,8 @@ class TableSpec(SpecModel):
     def name(self) -> str:
         """``namespace.table`` for people, logs and keys."""
         return format_identifier(self.table)
+
+    @property
+    def way_into_being(self) -> str:
+        """Who makes the table where it does not exist yet, as words to a person."""
+        return "materialize a date of it" if self.source else "its writer has to create it, nothing here does"

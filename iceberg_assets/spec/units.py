@@ -58,5 +58,10 @@ def format_bytes(size: float) -> str:
     return f"{size:.1f} TB"
 
 
+def format_count(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 ByteSize = Annotated[int, BeforeValidator(parse_bytes)]
 Age = Annotated[timedelta, BeforeValidator(parse_age), PlainSerializer(format_age, return_type=str)]

@@ -7,17 +7,19 @@ from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.recover import protected_since, recover
 from iceberg_assets.tables.source import RawFile, raw_files
 from iceberg_assets.tables.standing import completeness
-from iceberg_assets.tables.waiting import waiting_files
+from iceberg_assets.tables.waiting import Watch, keep_watch, waiting_files
 
 __all__ = [
     "AppendOutcome",
     "Ledger",
     "LedgerState",
     "RawFile",
+    "Watch",
     "append",
     "check_places",
     "completeness",
     "ensure_table",
+    "keep_watch",
     "protected_since",
     "raw_files",
     "recover",

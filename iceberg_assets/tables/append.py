@@ -3,29 +3,28 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ClaimInDoubtError, SourceError
 from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.claims import Content, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows
 from iceberg_assets.tables.create import check_places, ensure_table
+from iceberg_assets.tables.declared import check_table
 from iceberg_assets.tables.evolve import changes, evolve
 from iceberg_assets.tables.fields import fields_of
 from iceberg_assets.tables.fit import Problem, in_words
+from iceberg_assets.tables.footers import Footer
 from iceberg_assets.tables.intake import Inspected, Judged, arrived, inspect, judge
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown
 from iceberg_assets.tables.source import RawFile
-from iceberg_assets.tables.target import load_target
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+from iceberg_assets.tables.target import dropped, existing_target, load_target
 
 # Each is lost to another run that makes or evolves the table at the same moment.
 _ROUNDS = 3
@@ -44,7 +43,8 @@ class AppendOutcome:
         snapshot_id: of main, with the rows; None where there were none.
         seconds: of the call up to this outcome.
         problems: what the footers show to be wrong, by file and column; of a failed date.
-        notes: what was left out, filled in or moved, and why; part of the reason.
+        notes: what was left out, filled in or moved, and why, and which properties the table has not as declared; part
+            of the reason.
     """
 
     day: date
@@ -60,7 +60,7 @@ class AppendOutcome:
 
 
 def append(
-    spark: "SparkSession",
+    spark: Session,
     profile: Profile,
     spec: TableSpec,
     days: Sequence[date],
@@ -76,6 +76,7 @@ def append(
     With ``replaces`` all files of the dates come in, and in the same commit the rows that the dates' files brought
     earlier go. A date fails where that cannot be exact, see ``replace.going``.
 
+    ``spark`` is asked for a session only once there are files that fit, so that finding nothing new starts no JVM.
     ``now`` is the clock: its today is the last partition where the declaration names no end. ``on_step`` is told each
     step of the claim protocol right after it happened, see ``publish.STEPS``.
 
@@ -94,25 +95,30 @@ class _Append:
 
     def __init__(
         self,
-        spark: "SparkSession",
+        spark: Session,
         profile: Profile,
         spec: TableSpec,
         replaces: bool,
         now: Clock,
         on_step: Callable[[str], None],
     ) -> None:
-        self.spark, self.profile, self.spec, self.replaces = spark, profile, spec, replaces
+        # Once: giving the session looks at the machine's Java each time.
+        self.spark: Session = cache(spark)
+        self.profile, self.spec, self.replaces = profile, spec, replaces
         self.now, self.on_step = now, on_step
         self.started = monotonic()
         self.outcomes: dict[date, AppendOutcome] = {}
         self.notes: dict[date, tuple[str, ...]] = {}
+        self.standing: tuple[str, ...] = ()
 
     def run(self, days: Iterable[date]) -> Mapping[date, AppendOutcome]:
         check_places(self.profile, self.spec)
+        self.profile.prepare()
+        if (table := load_target(self.profile, self.spec)) is not None:
+            self.standing = check_table(self.spec, table)
         pending = self.unseen(sorted(set(days)))
-        pending = self.fitting(pending) if pending else {}
-        if pending:
-            self.together_else_alone(pending)
+        if pending and (fitting := self.fitting(pending)):
+            self.together_else_alone(fitting)
         return dict(sorted(self.outcomes.items()))
 
     def unseen(self, days: Sequence[date]) -> dict[date, tuple[RawFile, ...]]:
@@ -143,8 +149,8 @@ class _Append:
             raise SourceError(f"{day} lies outside the partitions {first} to {last}: see dates.start and dates.end")
         return day
 
-    def fitting(self, pending: Mapping[date, tuple[RawFile, ...]]) -> dict[date, tuple[RawFile, ...]]:
-        """By date: the files with rows, of the dates whose footers fit the table."""
+    def fitting(self, pending: Mapping[date, tuple[RawFile, ...]]) -> dict[date, tuple[Footer, ...]]:
+        """By date: the footers of files with rows, of the dates whose footers fit the table."""
         table = load_target(self.profile, self.spec)
         columns = fields_of(table.schema()) if table else ()
         inspected = {day: inspect(self.spec, files, columns, keep=self.replaces) for day, files in pending.items()}
@@ -162,8 +168,8 @@ class _Append:
             footers = inspected[day].footers
             self.notes[day] = (*self.notes[day], *notes)
             empty += [footer.file for footer in footers if not footer.rows]
-            if files := tuple(footer.file for footer in footers if footer.rows):
-                fitting[day] = files
+            if with_rows := tuple(footer for footer in footers if footer.rows):
+                fitting[day] = with_rows
             elif self.replaces:
                 self.failed(
                     day, SourceError(f"none of its {len(footers)} files has a row to replace earlier ones with")
@@ -171,8 +177,7 @@ class _Append:
             else:
                 self.ended(day, Status.NOTHING_TO_DO, f"{len(footers)} new files without a row")
         if empty:
-            table = load_target(self.profile, self.spec)
-            assert table is not None
+            table = existing_target(self.profile, self.spec)
             Ledger(self.profile, self.spec, str(table.metadata.table_uuid)).confirm_empty(empty, self.now())
         return fitting
 
@@ -189,13 +194,13 @@ class _Append:
             judged = judge(self.spec, inspected, columns)
             if not any(inspected[day].footers for day in judged.notes):
                 return judged
-            if ensure_table(self.spark, self.profile, self.spec, judged.columns):
+            if ensure_table(self.spark(), self.profile, self.spec, judged.columns):
                 return judged
             if columns is None:
                 continue
             wanted = tuple(changes(columns, judged.columns))
             try:
-                evolve(self.spark, self.profile, self.spec, wanted)
+                evolve(self.spark(), self.profile, self.spec, wanted)
             except Exception as error:  # noqa: BLE001 - another run may have made the same change
                 failure = error
                 continue
@@ -203,24 +208,29 @@ class _Append:
         said = _in_brief(failure) if failure else "others keep making it anew"
         raise SourceError(f"{self.spec.name}: its columns could not be changed: {said}")
 
-    def together_else_alone(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
+    def together_else_alone(self, pending: Mapping[date, tuple[Footer, ...]]) -> None:
         """One batch; if that fails, a batch for each date, so that only the bad one fails."""
         try:
             self.batch(pending)
         except ClaimInDoubtError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the engine raises becomes the date's reason
+            if load_target(self.profile, self.spec) is None:
+                # The engine's own words are about whatever statement came next.
+                for day in pending.keys() - self.outcomes.keys():
+                    self.failed(day, dropped(self.spec))
+                return
             if len(pending) == 1:
                 self.failed(next(iter(pending)), error)
                 return
-            for day, files in pending.items():
+            for day, footers in pending.items():
                 if day not in self.outcomes:
-                    self.together_else_alone({day: files})
+                    self.together_else_alone({day: footers})
 
-    def batch(self, pending: Mapping[date, tuple[RawFile, ...]]) -> None:
+    def batch(self, pending: Mapping[date, tuple[Footer, ...]]) -> None:
         """Count, judge each date by its counts, publish the good ones."""
-        files = [file for of_day in pending.values() for file in of_day]
-        counts = count_rows(self.spark, self.profile, self.spec, files)
+        footers = [footer for of_day in pending.values() for footer in of_day]
+        counts = count_rows(self.spark(), self.profile, self.spec, footers)
         good = []
         for day in pending:
             try:
@@ -232,8 +242,9 @@ class _Append:
         if not contents:
             return
         published = self.publisher().publish(contents)
+        taken = set(published.files)
         for day in good:
-            brought = [count for count in counts if count.file.day == day and count.file in published.files]
+            brought = [count for count in counts if count.file.day == day and count.file in taken]
             number = len({count.file for count in brought})
             total = sum(count.rows for count in brought)
             if not brought:
@@ -251,8 +262,8 @@ class _Append:
         if self.replaces:
             recovered = recover(self.profile, self.spec, now=self.now, spark=self.spark, days=None)
             state = recovered.state if recovered else LedgerState()
-            counted = count_unknown(self.spark, self.profile, self.spec, state)
-        return Publisher(self.spark, self.profile, self.spec, self.now, self.on_step, self.replaces, counted)
+            counted = count_unknown(self.spark(), self.profile, self.spec, state)
+        return Publisher(self.spark(), self.profile, self.spec, self.now, self.on_step, self.replaces, counted)
 
     def failed(self, day: date, error: Exception) -> None:
         self.ended(day, Status.FAILED, _in_brief(error))
@@ -269,7 +280,7 @@ class _Append:
         snapshot_id: int | None = None,
         problems: tuple[Problem, ...] = (),
     ) -> None:
-        seconds, notes = monotonic() - self.started, tuple(self.notes.get(day, ()))
+        seconds, notes = monotonic() - self.started, (*self.notes.get(day, ()), *self.standing)
         said = "; ".join([reason, *notes])
         self.outcomes[day] = AppendOutcome(
             day, status, said, files, rows, late or {}, snapshot_id, seconds, problems, notes

@@ -3,16 +3,11 @@
 Where a footer's statistics say that each row group lies on one date, no row has to be read for it.
 """
 
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from datetime import date, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
-
-import pyarrow.parquet as pq
 
 from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import Profile
@@ -20,6 +15,7 @@ from iceberg_assets.spark import quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import Content
 from iceberg_assets.tables.create import escaped, with_derived
+from iceberg_assets.tables.footers import Footer
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets.tables.target import sql_name
 
@@ -56,49 +52,12 @@ def read_raw(spark: "SparkSession", profile: Profile, spec: TableSpec, files: Se
 
 
 def count_rows(
-    spark: "SparkSession", profile: Profile, spec: TableSpec, files: Sequence[RawFile]
+    spark: "SparkSession", profile: Profile, spec: TableSpec, footers: Sequence[Footer]
 ) -> tuple[RowCount, ...]:
     """The rows of each file by the date that they fall on: by its footer, the rest in one aggregation."""
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
-        told = dict(zip(files, threads.map(partial(counts_by_statistics, spec), files), strict=True))
-    by_footer = [count for counts in told.values() if counts is not None for count in counts]
-    untold = [file for file, counts in told.items() if counts is None]
-    return (*by_footer, *(_counts_by_reading(spark, profile, spec, untold) if untold else ()))
-
-
-def counts_by_statistics(spec: TableSpec, file: RawFile) -> tuple[RowCount, ...] | None:
-    """The rows of a file by date as its row groups' statistics tell them; None where they do not."""
-    if spec.dates.column in spec.derive:
-        return None
-    metadata = pq.read_metadata(file.path)
-    rows: dict[date, int] = {}
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        day = _only_date(group, spec.dates.column)
-        if day is None:
-            return None
-        rows[day] = rows.get(day, 0) + group.num_rows
-    return tuple(RowCount(file, day, number) for day, number in rows.items())
-
-
-def _only_date(group: Any, column: str) -> date | None:
-    """The date that all values of a row group fall on, if its statistics say so."""
-    for number in range(group.num_columns):
-        part = group.column(number)
-        if part.path_in_schema == column:
-            known = part.statistics
-            if known is None or not known.has_min_max or not known.has_null_count or known.null_count:
-                return None
-            lowest, highest = _utc_date(known.min), _utc_date(known.max)
-            return lowest if lowest == highest else None
-    return None
-
-
-def _utc_date(value: object) -> date | None:
-    if isinstance(value, datetime):
-        # Without a zone it is read as UTC, the session's zone.
-        return (value.astimezone(UTC) if value.tzinfo else value).date()
-    return value if isinstance(value, date) else None
+    told = [RowCount(footer.file, day, rows) for footer in footers for day, rows in footer.dates or ()]
+    untold = [footer.file for footer in footers if footer.dates is None]
+    return (*told, *(_counts_by_reading(spark, profile, spec, untold) if untold else ()))
 
 
 def _counts_by_reading(

@@ -1,27 +1,24 @@
 """Create the declared table where it is missing, or refuse the declaration before anything is touched."""
 
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import STATE_NAMESPACE, Profile
+from iceberg_assets.profiles import Profile, overlap
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.spec.table import PartitionField
+from iceberg_assets.tables.declared import check_columns, check_table
 from iceberg_assets.tables.evolve import sql_type
 from iceberg_assets.tables.fields import Field
-from iceberg_assets.tables.source import differing_in_case, nearest
+from iceberg_assets.tables.source import differing_in_case
 from iceberg_assets.tables.target import load_target, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
-# As Spark and as PyIceberg spell them.
-_TIME_TYPES = ("date", "timestamp", "timestamp_ntz", "timestamptz")
+    from pyspark.sql.types import DataType, StructType
 
 
 def check_places(profile: Profile, spec: TableSpec, location: str | None = None) -> None:
@@ -35,16 +32,12 @@ def check_places(profile: Profile, spec: TableSpec, location: str | None = None)
     """
     if spec.source is None:
         return
-    raw, place = _real(spec.source.root), _real(location or profile.catalog.warehouse)
-    if raw.is_relative_to(place) or place.is_relative_to(raw):
+    raw, place = spec.source.root, location or profile.catalog.warehouse
+    if overlap([raw], [place]):
         raise ConfigurationError(
             f"{spec.name}: source.path lands in {raw}, and the table's files lie in {place}: neither may contain the "
             "other, because maintenance removes unknown files from a table's location. Move one of them"
         )
-
-
-def _real(place: str) -> PurePath:
-    return PurePath(os.path.realpath(re.sub(r"^file:(//)?", "", place)))
 
 
 def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, columns: Sequence[Field]) -> bool:
@@ -61,12 +54,12 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
     existing = load_target(profile, spec)
     if existing is not None:
         check_places(profile, spec, existing.location())
-        fields = existing.schema().fields
-        _check_declaration(spec, {field.name: str(field.field_type) for field in fields})
+        check_table(spec, existing)
+        check_derived(spark, profile, spec, columns)
         return False
     check_places(profile, spec)
     schema = _schema(spark, spec, columns)
-    _check_declaration(spec, {field.name: field.dataType.typeName() for field in schema.fields})
+    check_columns(spec, {field.name: field.dataType.typeName() for field in schema.fields})
     for namespace in ((STATE_NAMESPACE,), spec.table[:-1]):
         statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"
         _unless_there(spark, statement, profile.pyiceberg().namespace_exists, namespace)
@@ -117,31 +110,50 @@ def _schema(spark: "SparkSession", spec: TableSpec, columns: Sequence[Field]) ->
         raise ConfigurationError(f"{spec.name}: derive.{taken[0]}: the raw files have a column of that name already")
     if twins := differing_in_case([*names, *spec.derive]):
         raise ConfigurationError(f"{spec.name}: columns {' and '.join(twins[0])} differ in case only; rename one")
-    raw = ", ".join(f"{quote(column.name)} {sql_type(column.type)}" for column in columns)
-    return with_derived(spark.createDataFrame([], raw), spec).schema
+    return with_derived(spark.createDataFrame([], _ddl(columns)), spec).schema
 
 
-def _check_declaration(spec: TableSpec, columns: Mapping[str, str]) -> None:
-    """Refuse a declaration that names columns which are not there, or of another type than it needs."""
-    mistakes = []
-    named = {"dates.column": spec.dates.column} | {
-        f"partition_by.{n}.col": field.col for n, field in enumerate(spec.partition_by)
-    }
-    timed = {"dates.column"} | {f"partition_by.{n}.col" for n, field in enumerate(spec.partition_by) if field.func}
-    for key, name in named.items():
-        if name not in columns:
-            hint = nearest(name, columns) or f"; there are {', '.join(columns)}"
-            mistakes.append(f"{key}: there is no column '{name}'{hint}")
-        elif key in timed and columns[name] not in _TIME_TYPES:
-            mistakes.append(f"{key}: column '{name}' is {columns[name]}, expected a timestamp or a date")
-        elif key in timed and columns[name] == "date" and _func_at(spec, key) == "hour":
-            mistakes.append(f"{key}: column '{name}' is a date, which has no hour")
-    if mistakes:
-        raise ConfigurationError(f"{spec.name} does not fit its columns:\n  " + "\n  ".join(mistakes))
+def _ddl(columns: Sequence[Field]) -> str:
+    return ", ".join(f"{quote(column.name)} {sql_type(column.type)}" for column in columns)
 
 
-def _func_at(spec: TableSpec, key: str) -> str | None:
-    return None if key == "dates.column" else spec.partition_by[int(key.split(".")[1])].func
+def check_derived(spark: "SparkSession", profile: Profile, spec: TableSpec, columns: Sequence[Field]) -> None:
+    """Refuse ``derive`` where Spark would only once rows are being written.
+
+    Args:
+        columns: of the table, with those that it is about to get.
+
+    Raises:
+        ConfigurationError: an expression cannot be resolved, or its values do not go into the table's column.
+    """
+    if not spec.derive:
+        return
+    from pyspark.sql.types import StructType
+
+    table = spark.table(sql_name(profile, spec)).schema
+    raw = [field for field in table.fields if field.name not in spec.derive]
+    if new := [column for column in columns if column.name not in table.names]:
+        raw += spark.createDataFrame([], _ddl(new)).schema.fields
+    derived = with_derived(spark.createDataFrame([], StructType(raw)), spec).schema
+    for name in spec.derive:
+        given, wanted = derived[name].dataType, table[name].dataType
+        if not _storable(given, wanted):
+            kind = wanted.simpleString()
+            raise ConfigurationError(
+                f"{spec.name}: derive.{name}: {spec.derive[name]!r} is {given.simpleString()}, and the table's column "
+                f"is {kind}; CAST it AS {kind.upper()}"
+            )
+
+
+def _storable(given: "DataType", wanted: "DataType") -> bool:
+    """Whether Spark stores values of one type in a column of another (``spark.sql.storeAssignmentPolicy``: ANSI)."""
+    from pyspark.sql.types import AtomicType, DatetimeType, NullType, NumericType, StringType
+
+    if given.simpleString() == wanted.simpleString() or isinstance(given, NullType):
+        return True
+    if isinstance(wanted, StringType):
+        return isinstance(given, AtomicType)
+    return any(isinstance(given, kind) and isinstance(wanted, kind) for kind in (NumericType, DatetimeType))
 
 
 def _statement(profile: Profile, spec: TableSpec, schema: "StructType") -> str:

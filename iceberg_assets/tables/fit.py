@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from iceberg_assets.spec.names import is_reserved
 from iceberg_assets.tables.evolve import Change, Path, dotted, evolved
 from iceberg_assets.tables.fields import (
     Field,
@@ -160,6 +161,8 @@ def _compare_new(raw: Field, path: Path, hint: str, new_columns: NewColumns, fou
     elif new_columns == "fail":
         way_out = "add it to the table, leave it out, or set source.new_columns to ignore or evolve"
         found.problems.append((name, f"is not in the table{hint}", way_out))
+    elif len(path) == 1 and is_reserved(name):
+        found.problems.append((name, "has a name that Iceberg and Spark keep for themselves", "rename it"))
     elif kind is None:
         found.problems.append((name, *_unsupported(raw.type)))
     else:

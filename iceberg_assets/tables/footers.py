@@ -2,17 +2,20 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import cache, partial
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import track
 
+from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.fields import Field, FieldType, ListOf, MapOf, Scalar, Struct
 from iceberg_assets.tables.source import RawFile
 
@@ -28,12 +31,15 @@ class Footer:
 
     Attributes:
         null_free: of the columns that were asked for, those that have no null by the footer's statistics.
+        dates: how many rows fall on which date, where the statistics of the column that was asked for say of each row
+            group that it lies on one; None where they do not.
     """
 
     file: RawFile
     fields: tuple[Field, ...]
     rows: int
     null_free: frozenset[str] = frozenset()
+    dates: tuple[tuple[date, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,45 +53,52 @@ class UnreadableFile:
         return f"({self.file.size} bytes) is not readable Parquet: {self.reason}"
 
 
+def date_column(spec: TableSpec) -> str | None:
+    """The column whose statistics tell the dates of a raw file's rows; None where the table derives it."""
+    return None if spec.dates.column in spec.derive else spec.dates.column
+
+
 def read_footers(
-    files: Sequence[RawFile], null_free: Collection[str] = ()
+    files: Sequence[RawFile], null_free: Collection[str] = (), dates_of: str | None = None
 ) -> tuple[tuple[Footer, ...], tuple[UnreadableFile, ...]]:
     """The footers of the files in their order, and the files that have none.
 
     Args:
         null_free: columns to be told whether they have a null.
+        dates_of: the column to be told the rows' dates of.
     """
     footers: list[Footer] = []
     unreadable: list[UnreadableFile] = []
     shared: dict[tuple[Field, ...], tuple[Field, ...]] = {}
     console = Console(stderr=True)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
-        read = _in_batches(threads, files, tuple(null_free))
+        read = _in_batches(threads, files, partial(_read, null_free=tuple(null_free), dates_of=dates_of))
         hidden = not console.is_terminal or len(files) < _WORTH_A_BAR
         for found in track(read, "Reading footers", total=len(files), console=console, transient=True, disable=hidden):
             if isinstance(found, UnreadableFile):
                 unreadable.append(found)
             else:
                 fields = shared.setdefault(found.fields, found.fields)
-                footers.append(Footer(found.file, fields, found.rows, found.null_free))
+                footers.append(Footer(found.file, fields, found.rows, found.null_free, found.dates))
     return tuple(footers), tuple(unreadable)
 
 
 def _in_batches(
-    threads: ThreadPoolExecutor, files: Sequence[RawFile], null_free: Collection[str]
+    threads: ThreadPoolExecutor, files: Sequence[RawFile], read: Callable[[RawFile], Footer | UnreadableFile]
 ) -> Iterator[Footer | UnreadableFile]:
     left = iter(files)
     while batch := list(islice(left, _BATCH)):
-        yield from threads.map(partial(_read, null_free=null_free), batch)
+        yield from threads.map(read, batch)
 
 
-def _read(file: RawFile, null_free: Collection[str]) -> Footer | UnreadableFile:
+def _read(file: RawFile, null_free: Collection[str], dates_of: str | None) -> Footer | UnreadableFile:
     try:
         metadata = pq.read_metadata(file.path)
         fields = _fields(metadata.schema)
     except (pa.ArrowException, OSError, ValueError) as error:
         return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0])
-    return Footer(file, fields, metadata.num_rows, frozenset(_without_null(metadata, null_free)))
+    without_null = frozenset(_without_null(metadata, null_free))
+    return Footer(file, fields, metadata.num_rows, without_null, _dates(metadata, dates_of) if dates_of else None)
 
 
 def _without_null(metadata: pq.FileMetaData, columns: Collection[str]) -> set[str]:
@@ -99,6 +112,38 @@ def _without_null(metadata: pq.FileMetaData, columns: Collection[str]) -> set[st
             if counted is None or not counted.has_null_count or counted.null_count:
                 nulls.update(column for column in columns if path == column or path.startswith(f"{column}."))
     return set(columns) - nulls
+
+
+def _dates(metadata: pq.FileMetaData, column: str) -> tuple[tuple[date, int], ...] | None:
+    """How many rows fall on which date; None where a row group does not say that it lies on one."""
+    rows: dict[date, int] = {}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        day = _only_date(group, column)
+        if day is None:
+            return None
+        rows[day] = rows.get(day, 0) + group.num_rows
+    return tuple(rows.items())
+
+
+def _only_date(group: Any, column: str) -> date | None:
+    """The date that all values of a row group fall on, if its statistics say so."""
+    for number in range(group.num_columns):
+        part = group.column(number)
+        if part.path_in_schema == column:
+            known = part.statistics
+            if known is None or not known.has_min_max or not known.has_null_count or known.null_count:
+                return None
+            lowest, highest = _utc_date(known.min), _utc_date(known.max)
+            return lowest if lowest == highest else None
+    return None
+
+
+def _utc_date(value: object) -> date | None:
+    if isinstance(value, datetime):
+        # Without a zone it is read as UTC, the session's zone.
+        return (value.astimezone(UTC) if value.tzinfo else value).date()
+    return value if isinstance(value, date) else None
 
 
 def _fields(schema: pq.ParquetSchema) -> tuple[Field, ...]:

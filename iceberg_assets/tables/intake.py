@@ -9,7 +9,7 @@ from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import LedgerState
 from iceberg_assets.tables.fields import Field
 from iceberg_assets.tables.fit import Problem, fit, unreadable
-from iceberg_assets.tables.footers import Footer, UnreadableFile, read_footers
+from iceberg_assets.tables.footers import Footer, UnreadableFile, date_column, read_footers
 from iceberg_assets.tables.nulls import nulls, required_in
 from iceberg_assets.tables.quarantine import quarantine
 from iceberg_assets.tables.source import RawFile, landed, raw_files
@@ -105,7 +105,7 @@ def inspect(spec: TableSpec, files: Sequence[RawFile], table: Sequence[Field], *
         keep: move nothing: a file without a footer is a problem whatever the table says.
     """
     assert spec.source is not None
-    footers, bad = read_footers(files, [column.name for column in required_in(table)])
+    footers, bad = read_footers(files, [column.name for column in required_in(table)], date_column(spec))
     if keep or spec.source.bad_files == "fail":
         return Inspected(footers, unreadable(bad))
     moved, stuck = [], []

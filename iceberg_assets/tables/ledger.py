@@ -5,20 +5,46 @@ entry. What they add up to is a :class:`LedgerState`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import date, datetime
+from functools import lru_cache
 from uuid import uuid4
 
-from iceberg_assets.profiles import STATE_NAMESPACE, Profile
+import pyarrow.compute as pc
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.table import Table
+
+from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
-from iceberg_assets.spec.names import slug
+from iceberg_assets.spec.names import STATE_NAMESPACE, slug
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Content, Entry, Event, LedgerRow, LedgerState
 from iceberg_assets.tables.ledger_table import create_ledger, fold, from_arrow, of_days, open_ledger, to_arrow
 from iceberg_assets.tables.source import RawFile
 
 # Reading costs some 5 ms a file, and PyIceberg copies all snapshots several times a commit.
-_FOLD_AT = 40
+_FOLD_AT = 24
 _COLUMNS = tuple(column.name for column in fields(LedgerRow))
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What is read of one version of a ledger, which its metadata file stands for: it never changes."""
+
+    metadata_location: str
+    table_uuid: str
+    days: frozenset[date] | None
+    table: Table = field(compare=False, repr=False)
+
+
+def _read(version: _Version) -> LedgerState:
+    wanted = AlwaysTrue() if version.days is None else of_days(version.days)
+    stored = version.table.scan(row_filter=wanted, selected_fields=_COLUMNS).to_arrow()
+    stored = stored.filter(pc.equal(stored["table_uuid"], version.table_uuid))
+    return LedgerState.of(LedgerRow(Event(event), *more) for event, *more in from_arrow(stored, _COLUMNS))
+
+
+# An append looks five times, and twice nothing has been written since; a sensor looks at each tick.
+_remembered = lru_cache(maxsize=8)(_read)
 
 
 class Ledger:
@@ -46,9 +72,9 @@ class Ledger:
         table = open_ledger(self._catalog, self.name)
         if table is None:
             return LedgerState()
-        wanted = f"table_uuid = '{self.table_uuid}'" + ("" if days is None else f" and {of_days(days)}")
-        stored = table.scan(row_filter=wanted, selected_fields=_COLUMNS).to_arrow()
-        return LedgerState.of(LedgerRow(Event(event), *more) for event, *more in from_arrow(stored, _COLUMNS))
+        version = _Version(table.metadata_location, self.table_uuid, None if days is None else frozenset(days), table)
+        # All files may be millions, which nobody wants to find in memory once they are done with.
+        return _read(version) if days is None else _remembered(version)
 
     def claim(
         self,
@@ -74,11 +100,12 @@ class Ledger:
         nothing = dict.fromkeys(files, Content(0, frozenset()))
         self._append([*self._claimed(claim, at, nothing), self._event(Event.CONFIRMED, claim, at)])
 
-    def adopt(self, contents: Mapping[RawFile, Content | None], at: datetime, snapshot_id: int | None) -> None:
+    def adopt(
+        self, files: Sequence[RawFile], contents: Mapping[RawFile, Content], at: datetime, snapshot_id: int | None
+    ) -> None:
         """The files' rows were in main, whose newest snapshot is the one given, before the ledger knew of them."""
-        claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(contents), at)
-        known = {file: content for file, content in contents.items() if content is not None}
-        self._append([*self._claimed(claim, at, known), self._event(Event.ADOPTED, claim, at, snapshot_id)])
+        claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(files), at)
+        self._append([*self._claimed(claim, at, contents), self._event(Event.ADOPTED, claim, at, snapshot_id)])
 
     def forget(self, entries: Iterable[Entry], at: datetime) -> None:
         """Their rows are not in the table any more."""

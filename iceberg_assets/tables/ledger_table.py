@@ -6,11 +6,14 @@ file row. So the file rows carry their month and lie in its partition; all other
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.expressions.parser import parse
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -29,6 +32,8 @@ _PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
     "commit.manifest-merge.enabled": "true",
+    # Reading opens every manifest, and PyIceberg takes some milliseconds for each.
+    "commit.manifest.min-count-to-merge": "8",
     "commit.retry.num-retries": "20",
     "commit.retry.min-wait-ms": "20",
     "commit.retry.max-wait-ms": "1000",
@@ -57,6 +62,7 @@ _SCHEMA = Schema(
     *_SINCE_2,
 )
 _BY_MONTH = PartitionSpec(PartitionField(_MONTH.field_id, 1000, IdentityTransform(), _MONTH.name))
+_NO_FILE = f"{_MONTH.name} is null"
 _ROUNDS = 10
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -116,15 +122,19 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     ]
 
 
-def of_days(days: Collection[date]) -> str:
+def of_days(days: Collection[date]) -> BooleanExpression:
     """A filter that keeps the file rows of these dates, and all rows that are no file's.
 
     In the months of these dates it keeps others that lie between the first and the last of them, too.
     """
     if not days:
-        return "month is null"
+        return _parsed(_NO_FILE)
     months = _of(day.replace(day=1) for day in days)
-    return f"(month is null or ({months} and day >= '{min(days)}' and day <= '{max(days)}'))"
+    return _parsed(f"{_NO_FILE} or ({months} and day >= '{min(days)}' and day <= '{max(days)}')")
+
+
+# PyIceberg takes longer to parse a filter than to read a small ledger, and the same few come again and again.
+_parsed = lru_cache(maxsize=64)(parse)
 
 
 def _of(months: Iterable[date]) -> str:
@@ -142,7 +152,7 @@ def fold(table: Table) -> None:
         files[month] = files.get(month, 0) + 1
     several = [None if month is None else _as_date(month) for month, count in files.items() if count > 1]
     months = [month for month in several if month is not None]
-    chosen = " or ".join([*(["month is null"] if None in several else []), *([_of(months)] if months else [])])
+    chosen = " or ".join([*([_NO_FILE] if None in several else []), *([_of(months)] if months else [])])
     try:
         if several:
             table.overwrite(table.scan(row_filter=chosen).to_arrow(), overwrite_filter=chosen)

@@ -7,13 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-import pyarrow as pa
-
 from iceberg_assets.errors import ConfigurationError, LedgerError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import CLAIM_PROPERTY, Claim, Content, Entry, Event, LedgerState
-from iceberg_assets.tables.count import contents_of, counts_by_statistics
+from iceberg_assets.tables.footers import date_column, read_footers
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage, said
 from iceberg_assets.tables.recover import clear_away, recover, utc_now, watched
@@ -88,18 +86,19 @@ def adopt(profile: Profile, spec: TableSpec, days: Sequence[date], *, do: bool) 
             f"{_some(dates)}; what else landed there is for an append"
         )
     if do:
-        contents = {file: _content(spec, file) for of_day in files.values() for file in of_day}
-        ledger.adopt(contents, utc_now(), lineage.head)
+        every = [file for of_day in files.values() for file in of_day]
+        ledger.adopt(every, _told(spec, every), utc_now(), lineage.head)
     return files
 
 
-def _content(spec: TableSpec, file: RawFile) -> Content | None:
-    """None also where the file is no Parquet any more: its rows are in the table all the same."""
-    try:
-        counts = counts_by_statistics(spec, file)
-    except (pa.ArrowException, OSError):
-        return None
-    return None if counts is None else contents_of(counts).get(file, Content(0, frozenset()))
+def _told(spec: TableSpec, files: Sequence[RawFile]) -> Mapping[RawFile, Content]:
+    """What footers tell. A file that is no Parquet any more tells nothing; its rows are in the table all the same."""
+    footers, _ = read_footers(files, dates_of=date_column(spec))
+    return {
+        footer.file: Content(footer.rows, frozenset(day for day, _ in footer.dates))
+        for footer in footers
+        if footer.dates is not None
+    }
 
 
 def forget_rolled_back(profile: Profile, spec: TableSpec, *, do: bool) -> tuple[Sequence[Entry], Sequence[Entry]]:
@@ -240,7 +239,7 @@ def resolve(profile: Profile, spec: TableSpec, claim_id: str, *, is_in: bool) ->
 
     Raises:
         ConfigurationError: the table does not exist.
-        LedgerError: the claim is not in doubt: metadata or its own end settle it.
+        LedgerError: the claim is not in doubt: metadata or its own end settle it; or main has no snapshot.
     """
     shown = evidence(profile, spec, claim_id)
     if not shown.doubtful:
@@ -248,7 +247,8 @@ def resolve(profile: Profile, spec: TableSpec, claim_id: str, *, is_in: bool) ->
     ledger, _, lineage = _looked(profile, spec)
     if is_in:
         # Its own snapshot is gone; main's newest holds its rows.
-        assert lineage.head is not None
+        if lineage.head is None:
+            raise LedgerError(f"{spec.name} has no snapshot that could hold the claim's rows: say --not-in")
         ledger.confirm(shown.claim, lineage.head, utc_now())
         return Event.CONFIRMED
     ledger.withdraw(shown.claim, utc_now())

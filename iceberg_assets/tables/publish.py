@@ -8,23 +8,23 @@ A batch that replaces dates has a deletion on its branch as well. That cannot be
 branch, which Iceberg refuses once main has moved elsewhere.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
-from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError
+from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import TableSpec
-from iceberg_assets.tables.claims import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim, Content, Entry, Event, LedgerState
-from iceberg_assets.tables.count import read_raw
+from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Content, Entry, Event, LedgerState
 from iceberg_assets.tables.ledger import Ledger
-from iceberg_assets.tables.lineage import Lineage, said
-from iceberg_assets.tables.recover import Clock, clear_away, recover
-from iceberg_assets.tables.replace import delete_dates, going, rows_of
-from iceberg_assets.tables.source import RawFile, raw_files
-from iceberg_assets.tables.target import load_target, sql_name
+from iceberg_assets.tables.recover import Clock, Recovered, clear_away, recover
+from iceberg_assets.tables.replace import going, rows_of
+from iceberg_assets.tables.source import RawFile
+from iceberg_assets.tables.staging import compare, newest, stage
+from iceberg_assets.tables.target import dropped, load_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 STEPS = ("recovered", "frozen", "claimed", "reread", "branched", "staged", "checked", "picked", "confirmed", "cleared")
 """What ``on_step`` is told, each right after it happened; in between, a crash leaves what the step before left."""
 
-_DISTRIBUTION = "write.distribution-mode"
 # A round is lost to another runner's batch, which is then in the table: this many in a row mean something else.
 _ROUNDS = 20
 # A replacement that main moved under is computed anew so often; who writes to main all the time has to pause.
@@ -101,21 +100,13 @@ class Publisher:
             ClaimInDoubtError: see :func:`recover`; or main keeps refusing our token, and no claim accounts for that.
             SourceError: a file changed while it was read, or was replaced since it was appended; or the dates cannot
                 be replaced exactly.
-            IcebergAssetsError: the claim ran out of time, somebody took it for dead, or main keeps moving under a
-                replacement.
+            IcebergAssetsError: the claim ran out of time, somebody took it for dead or dropped the table, or main
+                keeps moving under a replacement.
         """
         days, anew = {file.day for file in contents}, 0
         for _ in range(_ROUNDS):
             # (1) What became of the claims before us.
-            recovered = recover(
-                self.profile,
-                self.spec,
-                now=self.now,
-                on_step=self.on_step,
-                spark=self.spark,
-                days=None if self.replaces else days,
-            )
-            assert recovered is not None
+            recovered = self._recovered(days)
             ledger, before = recovered.ledger, recovered.state
             self.on_step("recovered")
             # (2) Freeze what is not in the table, or what goes.
@@ -133,8 +124,9 @@ class Publisher:
             self.on_step("reread")
             try:
                 # (4) Stage it on a branch of its own.
-                staged = self._stage(claim, gone)
-                self._compare(claim, staged, sum(contents[file].rows for file in files))
+                going_rows = rows_of(gone, claim.days, self.counted) if claim.replaces else {}
+                staged = stage(self.spark, self.profile, self.spec, claim, going_rows, self.on_step)
+                compare(self.profile, self.spec, claim, staged, sum(contents[file].rows for file in files))
             except Exception:
                 # Once a claim is lost, anybody may clear away what was staged for it, also under our hands.
                 lost = moved(claim, ledger.read(claim.days))
@@ -168,7 +160,7 @@ class Publisher:
             ledger.confirm(claim, snapshot, self.now())
             self.on_step("confirmed")
             with suppress(ClaimInDoubtError):  # Of another claim: it stops the next append, and does not undo ours.
-                recover(self.profile, self.spec, now=self.now, spark=self.spark)
+                recover(self.profile, self.spec, now=self.now, spark=lambda: self.spark)
             self.on_step("cleared")
             ledger.fold()
             return Published(files, snapshot, gone)
@@ -178,54 +170,18 @@ class Publisher:
             f"claim in {'.'.join(ledger.name)}: somebody has changed one of the two"
         )
 
-    def _stage(self, claim: Claim, gone: Sequence[Entry]) -> int:
-        """Write the claim's rows to its own branch, once those it replaces are deleted there.
-
-        Returns the staged snapshot.
-
-        On a table without a snapshot Iceberg gives the new branch an empty one, which goes with the branch.
-        """
-        self.spark.sql(f"ALTER TABLE {sql_name(self.profile, self.spec)} CREATE BRANCH {quote(claim.branch)}")
-        self.on_step("branched")
-        if claim.replaces:
-            rows = rows_of(gone, {file.day for file in claim.files}, self.counted)
-            delete_dates(self.spark, self.profile, self.spec, claim, rows)
-        writer = (
-            read_raw(self.spark, self.profile, self.spec, claim.files)
-            .writeTo(sql_name(self.profile, self.spec, f"branch_{claim.branch}"))
-            .option("snapshot-property.wap.id", claim.token)
-            .option(f"snapshot-property.{CLAIM_PROPERTY}", claim.id)
+    def _recovered(self, days: Collection[date]) -> Recovered:
+        recovered = recover(
+            self.profile,
+            self.spec,
+            now=self.now,
+            on_step=self.on_step,
+            spark=lambda: self.spark,
+            days=None if self.replaces else days,
         )
-        # As an option the table's own mode outweighs whatever the session is set to.
-        if mode := self._lineage().metadata.properties.get(_DISTRIBUTION):
-            writer = writer.option("distribution-mode", mode)
-        writer.append()
-        staged = self._lineage().staged.get(claim.id, frozenset())
-        if len(staged) != 1:
-            raise IcebergAssetsError(f"{self.spec.name}: claim {claim.id} was staged {len(staged)} times; try again")
-        return next(iter(staged))
-
-    def _compare(self, claim: Claim, staged: int, rows: int) -> None:
-        """Refuse what is not the rows that were counted, of the files that were listed, in the table that was meant.
-
-        Raises:
-            SourceError: names the files that changed.
-            IcebergAssetsError: the table was dropped and made again.
-        """
-        lineage = self._lineage()
-        if lineage.table_uuid != claim.table_uuid:
-            raise IcebergAssetsError(f"{self.spec.name} was dropped and made again while being appended to; try again")
-        listed = {file for day in {file.day for file in claim.files} for file in raw_files(self.spec, day)}
-        if changed := [file.path for file in claim.files if file not in listed]:
-            raise SourceError(
-                f"{', '.join(changed)} changed while being appended; land files complete, by renaming them"
-            )
-        snapshot = lineage.metadata.snapshot_by_id(staged)
-        written = said(snapshot, "added-records") if snapshot else None
-        if written != str(rows):
-            raise SourceError(
-                f"{self.spec.name}: {rows} rows were counted in the raw files, and {written} written; try again"
-            )
+        if recovered is None:
+            raise dropped(self.spec)
+        return recovered
 
     def _check_ours(self, ledger: Ledger, claim: Claim) -> None:
         """Go on only with a claim that nobody took for dead, and that leaves time to pick it.
@@ -256,7 +212,7 @@ class Publisher:
             _LostToAnotherError: another claim with the token is in main.
             _MainMovedError: anything else is.
         """
-        lineage = self._lineage()
+        lineage = newest(self.profile, self.spec)
         if lineage.carrying(claim.n) is not None:
             raise _LostToAnotherError
         if lineage.head != head:
@@ -281,7 +237,7 @@ class Publisher:
             self.spark.sql(statement).collect()
         except Exception as error:  # noqa: BLE001 - raised below, unless the metadata knows better
             failure = error
-        lineage = self._lineage()
+        lineage = newest(self.profile, self.spec)
         if (snapshot := lineage.picked(claim)) is not None:
             return snapshot
         # Another runner's recovery may have confirmed it for us, and cleared the staged snapshot away.
@@ -305,7 +261,4 @@ class Publisher:
         """Once; where others commit in between, what is left goes with the next recovery."""
         table = load_target(self.profile, self.spec)
         if table is not None:
-            clear_away(self.profile, self.spec, table, ledger.read(()), self.spark)
-
-    def _lineage(self) -> Lineage:
-        return Lineage(self.profile.pyiceberg().load_table(self.spec.table).metadata)
+            clear_away(self.profile, self.spec, table, ledger.read(()), lambda: self.spark)

@@ -6,9 +6,8 @@ The first step of an append, and of an expiry. Needs no JVM.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
 
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import (
@@ -22,15 +21,12 @@ from pyiceberg.table.update import (
 
 from iceberg_assets.errors import ClaimInDoubtError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import quote
+from iceberg_assets.spark import Session, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Event, LedgerState
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage
 from iceberg_assets.tables.target import load_target, sql_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Clock = Callable[[], datetime]
 
@@ -112,7 +108,7 @@ def recover(
     *,
     now: Clock = utc_now,
     on_step: Callable[[str], None] = lambda _: None,
-    spark: "SparkSession | None" = None,
+    spark: Session | None = None,
     days: Collection[date] | None = (),
 ) -> Recovered | None:
     """Confirm claims that are in main, abandon the hopeless ones, and clear away what ended ones left behind.
@@ -133,9 +129,10 @@ def recover(
             return None
         ledger = Ledger(profile, spec, str(table.metadata.table_uuid))
         # The ledger before the metadata: a claim that we know of and that was picked is then seen in main.
-        state, lineage = ledger.read(days), Lineage(table.refresh().metadata)
-        if lineage.table_uuid != ledger.table_uuid:
+        state, table = ledger.read(days), load_target(profile, spec)
+        if table is None or str(table.metadata.table_uuid) != ledger.table_uuid:
             continue
+        lineage = Lineage(table.metadata)
         try:
             decisions = decide(spec, state, lineage, now())
         except ClaimInDoubtError:
@@ -154,7 +151,7 @@ def recover(
 
 
 def clear_away(
-    profile: Profile, spec: TableSpec, table: Table, state: LedgerState, spark: "SparkSession | None" = None
+    profile: Profile, spec: TableSpec, table: Table, state: LedgerState, spark: Session | None = None
 ) -> bool:
     """Drop the branches of ended claims, and expire by id what was staged for those given up.
 
@@ -168,9 +165,9 @@ def clear_away(
     given_up = [claim for claim, end in state.ends.items() if end is not Event.CONFIRMED]
     left = lineage.leftovers(state.ends, given_up)
     if table.metadata.format_version > _PYICEBERG_WRITES:
-        for branch in left.branches if spark else ():
-            assert spark is not None
-            spark.sql(f"ALTER TABLE {sql_name(profile, spec)} DROP BRANCH IF EXISTS {quote(branch)}")
+        if spark:
+            for branch in left.branches:
+                spark().sql(f"ALTER TABLE {sql_name(profile, spec)} DROP BRANCH IF EXISTS {quote(branch)}")
         return True
     requirements: list[TableRequirement] = [
         AssertTableUUID(uuid=table.metadata.table_uuid),
@@ -186,7 +183,7 @@ def clear_away(
         return True
     try:
         profile.pyiceberg().commit_table(table, tuple(requirements), tuple(updates))
-    except (CommitFailedException, ValueError):
+    except (CommitFailedException, NoSuchTableError, ValueError):
         # ValueError: another one has removed a snapshot of the list already.
         return False
     return True

@@ -13,8 +13,9 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import Claim, Content, Entry, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows
+from iceberg_assets.tables.footers import date_column, read_footers
 from iceberg_assets.tables.source import RawFile, raw_files
-from iceberg_assets.tables.target import load_target, of_dates, sql_name
+from iceberg_assets.tables.target import existing_target, of_dates, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +62,8 @@ def count_unknown(
     """The contents of the files that the ledger has none of, counted in those that are still as they were appended."""
     unknown = {entry.file for entry in state.entries if entry.content is None}
     still_there = [file for day in {file.day for file in unknown} for file in _landed(spec, day) if file in unknown]
-    return contents_of(count_rows(spark, profile, spec, still_there)) if still_there else {}
+    footers, _ = read_footers(still_there, dates_of=date_column(spec))
+    return contents_of(count_rows(spark, profile, spec, footers)) if footers else {}
 
 
 def delete_dates(
@@ -75,8 +77,7 @@ def delete_dates(
     Raises:
         SourceError: there are more or fewer: somebody has written or deleted rows past the ledger.
     """
-    table = load_target(profile, spec)
-    assert table is not None
+    table = existing_target(profile, spec)
     branch = sql_name(profile, spec, f"branch_{claim.branch}")
     where = of_dates(spec, table.schema(), rows)
     found = spark.table(branch).where(where).count()

@@ -8,6 +8,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DateType, TimestampType
 
+from iceberg_assets.errors import TableDroppedError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
@@ -19,6 +20,25 @@ def load_target(profile: Profile, spec: TableSpec) -> Table | None:
         return profile.pyiceberg().load_table(spec.table)
     except NoSuchTableError:
         return None
+
+
+def existing_target(profile: Profile, spec: TableSpec) -> Table:
+    """The table with its newest metadata, where it was there a moment ago.
+
+    Raises:
+        TableDroppedError: it is not any more.
+    """
+    if (table := load_target(profile, spec)) is None:
+        raise dropped(spec)
+    return table
+
+
+def dropped(spec: TableSpec) -> TableDroppedError:
+    """What to say of a table that is gone in the middle of a run."""
+    return TableDroppedError(
+        f"{spec.name} was dropped by somebody in the middle of this run, and its rows with it. Raw files are as they "
+        f"were. To have it again: {spec.way_into_being}"
+    )
 
 
 def sql_name(profile: Profile, spec: TableSpec, *more: str) -> str:

@@ -52,17 +52,18 @@ class Child:
     def append(self, command: Command) -> dict[str, Any]:
         feed = self.feed(command)
         outcomes = append(
-            self.spark,
+            lambda: self.spark,
             self.profile,
             feed.spec,
             [date.fromisoformat(day) for day in command["days"]],
+            replaces=command.get("replaces", False),
             now=ahead(command),
             on_step=self.on_step(set(command.get("stop_at", ())), watch=command.get("watch", False)),
         )
         return {str(day): [outcome.status, outcome.reason, outcome.files] for day, outcome in outcomes.items()}
 
     def recover(self, command: Command) -> None:
-        recover(self.profile, self.feed(command).spec, now=ahead(command), spark=self.spark)
+        recover(self.profile, self.feed(command).spec, now=ahead(command), spark=lambda: self.spark)
 
     def expire(self, command: Command) -> str:
         days = [date.fromisoformat(day) for day in command["days"]]

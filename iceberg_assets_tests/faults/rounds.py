@@ -11,9 +11,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -51,29 +51,35 @@ def play_kill(world: World, runner: Runner, round_: KillRound) -> tuple[Played, 
     # Its JVM starts while the other one is at work.
     successor = world.start()
     days = world.land(round_.landing)
+    if round_.replaces:
+        all_done(runner.append(world.where, days).result())
+        world.land_anew(days)
     last_steps = [_kill(world, runner, round_, days)]
     clock = OVERDUE if round_.overdue else 0
     if round_.again:
         dying, successor = successor, world.start()
-        assert dying.append(world.where, days, ahead=clock, stop_at=[round_.again]).stopped()
+        assert dying.append(world.where, days, ahead=clock, stop_at=[round_.again], replaces=round_.replaces).stopped()
         last_steps.append(dying.kill())
-    all_done(successor.append(world.where, days, ahead=clock).result())
+    all_done(successor.append(world.where, days, ahead=clock, replaces=round_.replaces).result())
     findings = settled(world, successor)
-    planned = str(round_.moment) + (f", then at {round_.again} of the recovery" if round_.again else "")
+    planned = f"{round_.moment}{' of a replacement' if round_.replaces else ''}" + (
+        f", then at {round_.again} of the recovery" if round_.again else ""
+    )
     return Played(round_.seed, planned, tuple(last_steps), findings, time.monotonic() - started), successor
 
 
-def _kill(world: World, runner: Runner, round_: KillRound, days: Any) -> str:
+def _kill(world: World, runner: Runner, round_: KillRound, days: Sequence[date]) -> str:
+    how = {"replaces": round_.replaces}
     match round_.moment:
         case Moment("at", step):
-            assert runner.append(world.where, days, stop_at=[step]).stopped(), f"{step} was not reached"
+            assert runner.append(world.where, days, stop_at=[step], **how).stopped(), f"{step} was not reached"
         case Moment("after", step, delay):
-            assert runner.append(world.where, days).reached(step), f"{step} was not reached"
+            assert runner.append(world.where, days, **how).reached(step), f"{step} was not reached"
             runner.elapsed(delay)
         case Moment("task"):
-            assert runner.append(world.where, days, watch=True).in_a_task(), "no task was met"
+            assert runner.append(world.where, days, watch=True, **how).in_a_task(), "no task was met"
         case Moment("start", delay=delay):
-            runner.append(world.where, days).elapsed(delay)
+            runner.append(world.where, days, **how).elapsed(delay)
     return runner.kill()
 
 

@@ -14,6 +14,9 @@ from typing import Any, Self
 
 import psutil
 
+# A child lives for some minutes at most: what the JVM's second compiler and parallel collector cost is never won back.
+_SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
 PATIENCE = 240.0
 """Seconds to wait for a child that is at work: a JVM on a busy machine is slow to start."""
 
@@ -41,6 +44,7 @@ class Runner:
                 stdout=out,
                 stderr=out,
                 text=True,
+                env={**os.environ, **_SHORT_LIVED},
                 pass_fds=[writing],
                 # Its process group is then its own, so that Python and JVM die by one signal.
                 start_new_session=True,

@@ -49,6 +49,7 @@ class KillRound:
         moment: of the kill.
         again: where in its recovery the successor is killed as well.
         overdue: whether the successor comes after the claim's deadline, or meets a claim that may be alive.
+        replaces: what is landed is appended first; the kill and what follows is a replacement of these dates.
     """
 
     seed: int
@@ -56,6 +57,7 @@ class KillRound:
     moment: Moment
     again: Literal["confirmed", "abandoned"] | None = None
     overdue: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class BarrierRound:
     right: tuple[date, ...]
 
 
-# Any six in a row are of six kinds, and any fourteen of all.
+# Any six in a row are of six kinds, and any fourteen of all; each third round replaces, so that all kinds come to it.
 _KINDS = (
     "branched", "task", "checked", "recovery", "picked", "random",
     "staged", "claimed", "confirmed", "task", "reread", "frozen", "recovered", "cleared",
@@ -91,14 +93,14 @@ def kill_round(seed: int) -> KillRound:
     # Staging many small files keeps Spark's tasks busy for long enough to be met there.
     files = rng.randint(60, 100) if kind == "task" else rng.randint(1, 3)
     landing = {day: tuple(rng.randint(1, 20) for _ in range(files)) for day in sorted(days)}
-    overdue = rng.random() < 0.5
+    overdue, replaces = rng.random() < 0.5, seed % 3 == 2
     match kind:
         case "task":
-            return KillRound(seed, landing, Moment("task"), overdue=overdue)
+            return KillRound(seed, landing, Moment("task"), overdue=overdue, replaces=replaces)
         case "recovery":
             again: Literal["confirmed", "abandoned"] = rng.choice(("confirmed", "abandoned"))
             step = "picked" if again == "confirmed" else rng.choice(("branched", "staged", "checked"))
-            return KillRound(seed, landing, Moment("at", step), again, overdue=True)
+            return KillRound(seed, landing, Moment("at", step), again, overdue=True, replaces=replaces)
         case "random":
             moment = rng.choice(
                 (
@@ -106,9 +108,9 @@ def kill_round(seed: int) -> KillRound:
                     Moment("after", rng.choice(STEPS[:-1]), rng.uniform(0, 0.4)),
                 )
             )
-            return KillRound(seed, landing, moment, overdue=overdue)
+            return KillRound(seed, landing, moment, overdue=overdue, replaces=replaces)
         case step:
-            return KillRound(seed, landing, Moment("at", step), overdue=overdue)
+            return KillRound(seed, landing, Moment("at", step), overdue=overdue, replaces=replaces)
 
 
 def barrier_round(seed: int) -> BarrierRound:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.jvm
 
 @dataclass
 class Relay:
-    """Whoever survived a round is the next to be killed."""
+    """Whoever survived a round is the next to be killed: a JVM starts once a kill."""
 
     world: World
     alive: Runner
@@ -32,22 +32,25 @@ def relay(burning: Path) -> Iterator[Relay]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_and_run_again(relay: Relay, seed: int) -> None:
+    """Each third round is killed while it replaces a date."""
     played, relay.alive = play_kill(relay.world, relay.alive, kill_round(seed))
     assert played.findings == Findings(), f"make test-faults SEEDS={seed}:{seed + 1}; {played}"
 
 
-@pytest.mark.parametrize("overdue", [0, OVERDUE], ids=["claim may be alive", "claim overdue"])
-def test_killed_between_create_branch_and_stage(relay: Relay, overdue: int) -> None:
+def test_killed_between_create_branch_and_stage(relay: Relay) -> None:
     """The new branch points into main: taken as evidence, it would say that the rows are in."""
     world = relay.world
     relay.alive.append(world.where, world.land({DAYS[0]: (1,)})).result()
-    days = world.land({DAYS[0]: (3, 2), DAYS[1]: (4,)})
+    killed, other = world.land({DAYS[0]: (3, 2)}), world.land({DAYS[1]: (4,)})
     successor = world.start()
-    assert relay.alive.append(world.where, days, stop_at=["branched"]).stopped()
+    assert relay.alive.append(world.where, killed, stop_at=["branched"]).stopped()
     (name,) = (ref for ref in world.catalog().load_table(world.table).metadata.refs if ref != "main")
     relay.alive.kill()
     refs = world.catalog().load_table(world.table).metadata.refs
     assert refs[name].snapshot_id == refs["main"].snapshot_id
     relay.alive = successor
-    all_done(successor.append(world.where, days, ahead=overdue).result())
+    all_done(successor.append(world.where, other).result())
+    assert len(world.look().lost) == 5, "a claim that may be alive is not taken for done"
+    assert len(world.look().branches) == 1, "nor is it cleared away"
+    all_done(successor.append(world.where, killed, ahead=OVERDUE).result())
     assert settled(world, successor) == Findings()

@@ -34,7 +34,7 @@ class LosingReplies:
 
 def test_a_pick_whose_reply_is_lost_is_seen_in_main(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1, 2])
-    outcome = append(LosingReplies(spark, "cherrypick_snapshot"), feed.profile, feed.spec, [D1])[D1]  # type: ignore[arg-type]
+    outcome = append(lambda: LosingReplies(spark, "cherrypick_snapshot"), feed.profile, feed.spec, [D1])[D1]  # type: ignore[arg-type]
     assert (outcome.status, outcome.rows) == (Status.DONE, 2)
     assert feed.ids() == [1, 2]
     assert feed.ledger().batches == feed.main_snapshots() == 1
@@ -42,17 +42,17 @@ def test_a_pick_whose_reply_is_lost_is_seen_in_main(spark: "SparkSession", feed:
 
 def test_a_new_branch_whose_reply_is_lost_is_cleared_away(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1, 2])
-    outcome = append(LosingReplies(spark, "CREATE BRANCH"), feed.profile, feed.spec, [D1])[D1]  # type: ignore[arg-type]
+    outcome = append(lambda: LosingReplies(spark, "CREATE BRANCH"), feed.profile, feed.spec, [D1])[D1]  # type: ignore[arg-type]
     assert (outcome.status, outcome.reason) == (Status.FAILED, "no reply")
     assert not feed.branches()
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     assert feed.ids() == [1, 2]
 
 
 @pytest.mark.parametrize("commit", [1, 2], ids=["the claim's", "the confirmation's"])
 def test_a_ledger_commit_whose_reply_is_lost(spark: "SparkSession", feed: Feed, commit: int) -> None:
     feed.land(D1, "z", [0])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D1, "a", [1, 2])
     catalog = type(feed.profile.pyiceberg())
     commit_table, seen = catalog.commit_table, [0]
@@ -66,9 +66,9 @@ def test_a_ledger_commit_whose_reply_is_lost(spark: "SparkSession", feed: Feed, 
         return answer
 
     with patch.object(catalog, "commit_table", lose):
-        outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+        outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert (outcome.status, outcome.reason) == (Status.FAILED, "no reply")
-    again = append(spark, feed.profile, feed.spec, [D1])[D1]
+    again = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert again.status is (Status.DONE if commit == 1 else Status.NOTHING_TO_DO)
     assert feed.ids() == [0, 1, 2]
 
@@ -83,13 +83,13 @@ def rollback(spark: "SparkSession", feed: Feed, snapshot_id: int) -> None:
 def test_a_rollback_before_the_batch_was_confirmed_brings_its_files_again(spark: "SparkSession", feed: Feed) -> None:
     """The token went with the rollback: the same number is taken once more, by whoever is first."""
     feed.land(D1, "a", [1])
-    first = append(spark, feed.profile, feed.spec, [D1])[D1].snapshot_id
+    first = append(lambda: spark, feed.profile, feed.spec, [D1])[D1].snapshot_id
     assert first is not None
     feed.land(D1, "b", [2, 3])
     with pytest.raises(Killed):
-        append(spark, feed.profile, feed.spec, [D1], on_step=kill_at("picked"))
+        append(lambda: spark, feed.profile, feed.spec, [D1], on_step=kill_at("picked"))
     rollback(spark, feed, first)
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     assert feed.ids() == [1, 2, 3]
     assert not feed.ledger().open or len(feed.branches()) == 1
 
@@ -97,11 +97,11 @@ def test_a_rollback_before_the_batch_was_confirmed_brings_its_files_again(spark:
 def test_a_rollback_of_a_confirmed_batch_doubles_nothing_after_it(spark: "SparkSession", feed: Feed) -> None:
     """The ledger goes on to say that b is in; that it is not is for the check of the ledger to find."""
     feed.land(D1, "a", [1])
-    first = append(spark, feed.profile, feed.spec, [D1])[D1].snapshot_id
+    first = append(lambda: spark, feed.profile, feed.spec, [D1])[D1].snapshot_id
     assert first is not None
     feed.land(D1, "b", [2, 3])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     rollback(spark, feed, first)
     feed.land(D2, "c", [4])
-    assert append(spark, feed.profile, feed.spec, [D1, D2])[D2].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1, D2])[D2].status is Status.DONE
     assert feed.ids() == [1, 4]

@@ -16,6 +16,7 @@ def test_fourteen_seeds_in_a_row_kill_at_every_step_in_tasks_and_in_recovery() -
         assert {one.moment.step for one in rounds if one.moment.kind == "at"} >= {*STEPS}
         assert "task" in {one.moment.kind for one in rounds}
         assert any(one.again for one in rounds)
+        assert {one.replaces for one in rounds[:6]} == {True, False}
 
 
 def test_two_at_once_share_files_and_have_some_of_their_own() -> None:

@@ -31,17 +31,19 @@ class Findings:
     Attributes:
         lost: ids of source rows that are not in main.
         doubled: ids that are there more than once.
+        foreign: ids that are there, and in no raw file: of rows that were to be replaced, for example.
         branches: stage branches.
         ledger: sentences about files that the ledger has wrong.
     """
 
     lost: tuple[int, ...] = ()
     doubled: tuple[int, ...] = ()
+    foreign: tuple[int, ...] = ()
     branches: tuple[str, ...] = ()
     ledger: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return any((self.lost, self.doubled, self.branches, self.ledger))
+        return any((self.lost, self.doubled, self.foreign, self.branches, self.ledger))
 
 
 @dataclass
@@ -49,18 +51,18 @@ class World:
     """A project's folder and one table in it.
 
     Attributes:
-        landed: by path of a raw file: the ids of its rows, each of which exists once in the world.
+        landed: by path of a raw file that is there: the ids of its rows, each of which exists once in the world.
         declared: further attributes of the table's declaration.
     """
 
     root: Path
     table: str
     declared: Mapping[str, Any] = field(default_factory=dict)
-    landed: dict[str, range] = field(default_factory=dict)
+    landed: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         (self.root / "pyproject.toml").touch()
-        self._starts = itertools.count()
+        self._starts, self._ids, self._files = itertools.count(), itertools.count(), itertools.count()
 
     @property
     def where(self) -> dict[str, Any]:
@@ -75,19 +77,31 @@ class World:
         """Land the files; returns their dates."""
         for day, files in landing.items():
             for rows in files:
-                first = sum(map(len, self.landed.values()))
-                ids = range(first, first + rows)
-                path = self.raw / day.isoformat() / f"{first:08}.parquet"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                moment = datetime.combine(day, datetime.min.time(), UTC) + timedelta(hours=9)
-                columns = {
-                    "id": pa.array(ids, pa.int64()),
-                    "ts": pa.array([moment] * rows, pa.timestamp("us", tz="UTC")),
-                    "carrier": pa.array([("AA", "UA")[id_ % 2] for id_ in ids]),
-                }
-                pq.write_table(pa.table(columns), path)
-                self.landed[str(path)] = ids
+                self._write(day, list(itertools.islice(self._ids, rows)))
         return sorted(landing)
+
+    def land_anew(self, days: Sequence[date]) -> None:
+        """Files of other names in place of those of the dates: every second row is there again, the rest are new."""
+        for path in [path for path in self.landed if Path(path).parent.name in map(str, days)]:
+            ids = self.landed.pop(path)
+            Path(path).unlink()
+            again = ids[::2]
+            self._write(
+                date.fromisoformat(Path(path).parent.name),
+                again + list(itertools.islice(self._ids, 1 + len(ids) - len(again))),
+            )
+
+    def _write(self, day: date, ids: list[int]) -> None:
+        path = self.raw / day.isoformat() / f"{next(self._files):06}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        moment = datetime.combine(day, datetime.min.time(), UTC) + timedelta(hours=9)
+        columns = {
+            "id": pa.array(ids, pa.int64()),
+            "ts": pa.array([moment] * len(ids), pa.timestamp("us", tz="UTC")),
+            "carrier": pa.array([("AA", "UA")[id_ % 2] for id_ in ids]),
+        }
+        pq.write_table(pa.table(columns), path)
+        self.landed[str(path)] = ids
 
     def start(self) -> Runner:
         """A new runner for this project's tables."""
@@ -104,26 +118,41 @@ class World:
         table = catalog.load_table(self.table)
         seen = Counter(table.scan(selected_fields=("id",)).to_arrow()["id"].to_pylist())
         wanted = {id_ for ids in self.landed.values() for id_ in ids}
-        assert seen.keys() <= wanted, "rows that nobody landed"
         return Findings(
             lost=tuple(sorted(wanted - seen.keys())),
             doubled=tuple(sorted(id_ for id_, times in seen.items() if times > 1)),
-            branches=tuple(name for name in table.metadata.refs if name.startswith(_STAGE)),
+            foreign=tuple(sorted(seen.keys() - wanted)),
+            branches=self.branches(),
             ledger=tuple(self._mistakes(catalog, str(table.metadata.table_uuid), seen)),
         )
 
+    def branches(self) -> tuple[str, ...]:
+        """Stage branches."""
+        refs = self.catalog().load_table(self.table).metadata.refs
+        return tuple(name for name in refs if name.startswith(_STAGE))
+
     def _mistakes(self, catalog: Catalog, table_uuid: str, seen: Counter[int]) -> list[str]:
-        """Confirmed are the files whose rows are in main, each by one claim; and no claim is left open."""
+        """Confirmed are the files whose rows are in main, each by one claim; and no claim is left open.
+
+        Of a date that was replaced only that claim counts, and those after it.
+        """
         try:
             ledger = catalog.load_table((_STATE, f"ledger_{self.table.replace('.', '__')}"))
         except NoSuchTableError:
             return ["there is no ledger"]
         rows = [row for row in ledger.scan().to_arrow().to_pylist() if row["table_uuid"] == table_uuid]
-        files = {(row["path"], row["claim"]) for row in rows if row["event"] == "claimed"}
+        claimed = [row for row in rows if row["event"] == "claimed"]
         ended = {row["claim"] for row in rows if row["event"] != "claimed"}
         confirmed = {row["claim"] for row in rows if row["event"] == "confirmed"}
-        times = Counter(path for path, claim in files if claim in confirmed)
-        mistakes = [f"claim {claim} is open" for claim in {claim for _, claim in files} - ended]
+        files = [row for row in claimed if row["path"] and row["claim"] in confirmed]
+        since: dict[date, int] = {}
+        for row in files:
+            if row["replaces"]:
+                since[row["day"]] = max(row["n"], since.get(row["day"], 0))
+        times = Counter(row["path"] for row in files if row["n"] >= since.get(row["day"], 0))
+        mistakes = [f"claim {claim} is open" for claim in {row["claim"] for row in claimed} - ended]
+        if strangers := times.keys() - self.landed.keys():
+            mistakes.append(f"confirmed, and in no raw folder: {sorted(strangers)}")
         for path, ids in self.landed.items():
             are_in = all(seen[id_] for id_ in ids)
             if times[path] != are_in:

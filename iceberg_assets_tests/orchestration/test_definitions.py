@@ -145,7 +145,7 @@ def test_the_profile_begins_the_key_where_there_are_several(location, monkeypatc
         ("  maintenance: {quiet_for: 900}", ["expected an age such as 15m", "defs.yaml:8"]),
         ("  maintenance: {compact: {options: {min-input-files: many}}}", ["expected a whole number", "defs.yaml:8"]),
         ("  profile: nowhere", ["there is no profile 'nowhere': known are local"]),
-        ("  properties: {a: '{{ env.NOT_SET_ANYWHERE }}'}", ["NOT_SET_ANYWHERE"]),
+        ("  properties: {a: '{{ env.NOT_SET_ANYWHERE }}'}", ["NOT_SET_ANYWHERE", "properties.a", "defs.yaml:8"]),
     ],
 )
 def test_a_mistake_is_refused_at_load_with_file_line_and_nearest_key(location, monkeypatch, more, words):
@@ -154,6 +154,15 @@ def test_a_mistake_is_refused_at_load_with_file_line_and_nearest_key(location, m
     for word in words:
         assert word in told
     assert not (location / "data").exists()
+
+
+def test_a_table_that_is_declared_twice_is_refused_with_both_files(location, monkeypatch):
+    declare(location, "flights", TABLE.format(more=""))
+    declare(location, "nested/again", TABLE.format(more=""))
+    told = refusal(location, monkeypatch)
+    for folder in ("flights", "nested/again"):
+        assert str(location / "theirs" / "defs" / folder / "defs.yaml") in told
+    assert "demo.flights of profile 'local' is declared in" in told
 
 
 def test_raw_files_inside_the_warehouse_are_refused_at_load(location, monkeypatch):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import load_profile, project_root
+from iceberg_assets.profiles import Profile, load_profile, project_root
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ def test_an_unknown_profile_is_refused_with_those_that_are_known(root):
         ("catalog: {name: x, type: jdbc, uri: 'mysql://x', warehouse: w}", "expected sqlite:///"),
         ("catalog: {name: x, type: jdbc, uri: '${NOT_SET_ANYWHERE}', warehouse: w}", "NOT_SET_ANYWHERE"),
         ("catalog: [", "is not YAML"),
+        ("- catalog", "expected keys such as catalog"),
     ],
 )
 def test_a_wrong_profile_is_refused_with_the_files_name(root, text, words):
@@ -71,6 +72,16 @@ def test_a_wrong_profile_is_refused_with_the_files_name(root, text, words):
     with pytest.raises(ConfigurationError, match=r"bad\.yaml") as refused:
         load_profile("bad", root=root)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("use", [Profile.prepare, Profile.pyiceberg])
+def test_a_catalog_file_that_is_something_else_is_refused_and_left_as_it_is(root, use):
+    file = root / "data" / "catalog.db"
+    file.parent.mkdir()
+    file.write_bytes(b"not a database, and somebody's" * 100)
+    with pytest.raises(ConfigurationError, match=rf"catalog\.uri: {file} is not usable as a SQLite catalog.* move it"):
+        use(load_profile("local", root=root))
+    assert file.read_bytes() == b"not a database, and somebody's" * 100
 
 
 def test_a_warehouse_that_cannot_be_made_is_refused_before_spark_starts(root, monkeypatch):

@@ -51,15 +51,19 @@ def test_a_missing_jar_without_a_network_is_named_with_the_way_out(tmp_path):
     nowhere = "-Dhttp{0}.proxyHost=127.0.0.1 -Dhttp{0}.proxyPort=9"
     java = f"-Duser.home={tmp_path} {nowhere.format('')} {nowhere.format('s')}"
     (tmp_path / "pyproject.toml").touch()
-    code = "import iceberg_assets; iceberg_assets.spark('local')"
-    environment = os.environ | {"HOME": str(tmp_path), "JAVA_TOOL_OPTIONS": java}
+    environment = os.environ | {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "JAVA_TOOL_OPTIONS": java}
     ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 1
-    last = ended.stderr.strip().splitlines()[-1]
-    assert "needs org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0" in last
-    assert "Give this machine access to Maven Central once" in last
+        [sys.executable, "-c", "from iceberg_assets.cli import app; app()", "sql", "-c", "SELECT 1"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (2, "")
+    announced, told = ended.stderr.splitlines()
+    assert announced.startswith("fetching org.apache.iceberg:")
+    assert "needs org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0" in told
+    assert "Give this machine access to Maven Central once" in told
+    (log,) = tmp_path.glob("*.log")
+    assert told.endswith(f"what the resolver said is in {log}")
+    assert "UNRESOLVED DEPENDENCIES" in log.read_text()
 
 
 def test_the_package_itself_gives_people_a_session(spark, project, monkeypatch):

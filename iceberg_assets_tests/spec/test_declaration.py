@@ -77,6 +77,9 @@ def test_a_table_without_a_source_is_accepted():
         ({"source": {"path": "data/raw/*.parquet"}}, ["source: path: expected the date in it"]),
         ({"source": {"path": "data/raw/%Y-%m/*.parquet"}}, ["source: path: expected the date in it"]),
         ({"table": "flights"}, ["table: expected namespace.table"]),
+        ({"table": "iceberg_assets_state.x"}, ["table: the namespace iceberg_assets_state", "another namespace"]),
+        ({"table": ["Iceberg_Assets_State", "deep", "x"]}, ["table: the namespace iceberg_assets_state"]),
+        ({"derive": {"_Pos": "id"}}, ["derive._Pos: Iceberg and Spark keep that name", "choose another"]),
         ({"dates": {"column": "t", "start": "yesterday"}}, ["dates.start"]),
         ({"dates": {"column": "t", "start": "2014-01-01", "end": "2013-01-01"}}, ["end 2013-01-01 lies before start"]),
         ({"source": None}, ["derive needs a source"]),
@@ -109,9 +112,25 @@ def test_environment_variables_fill_templates_of_any_type():
     assert spec.partition_by[0].size == 16
 
 
-def test_an_unset_variable_is_named():
-    with pytest.raises(ConfigurationError, match="ICEBERG_DB_NAME"):
-        parse({"table": "{{ env.ICEBERG_DB_NAME }}.flights"})
+def test_unset_variables_and_broken_templates_are_named_with_their_key_paths():
+    with pytest.raises(ConfigurationError) as refused:
+        parse(
+            {
+                "table": "{{ env.ICEBERG_DB_NAME }}.flights",
+                "partition_by": [{"col": "a", "type": "bucket", "size": "{{ env.SIZE }}"}],
+                "properties": {"owner": "{{ env.OWNER"},
+            }
+        )
+    first, *lines = str(refused.value).splitlines()
+    assert first == "defs.yaml is not usable:"
+    assert len(lines) == 3
+    for line, (path, name) in zip(
+        lines,
+        [("table", "ICEBERG_DB_NAME"), ("partition_by.0.size", "SIZE"), ("properties.owner", "OWNER")],
+        strict=True,
+    ):
+        assert line.strip().startswith(f"{path}: ")
+        assert name in line
 
 
 @pytest.mark.parametrize("parts", [("a", "b"), ("a.b", "c"), ("we`ird", "na'me"), ("Ünï", "x y", "z")])

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
-from iceberg_assets.profiles import STATE_NAMESPACE, Profile
+from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec, parse_table
-from iceberg_assets.spec.names import slug
+from iceberg_assets.spec.names import STATE_NAMESPACE, slug
 from iceberg_assets.tables.claims import BRANCH_PREFIX, LedgerState
 from iceberg_assets.tables.fields import Field
 from iceberg_assets.tables.fit import fit
@@ -20,7 +20,15 @@ from iceberg_assets.tables.footers import read_footers
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.source import RawFile
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 D1, D2, D3 = date(2013, 1, 1), date(2013, 1, 2), date(2013, 1, 3)
+
+
+def no_spark() -> "SparkSession":
+    """For what must not need a JVM."""
+    raise AssertionError("a Spark session was asked for")
 
 
 class Killed(BaseException):

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -10,27 +10,25 @@ import pytest
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append
-from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, make_feed
+from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, make_feed, no_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-NO_SPARK = cast("SparkSession", None)
 
 
 def test_once_then_nothing_then_more_files_of_the_date(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", range(3))
     feed.land(D1, "b", range(3, 5))
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert (outcome.status, outcome.files, outcome.rows, outcome.late) == (Status.DONE, 2, 5, {})
     assert outcome.snapshot_id == feed.table.metadata.current_snapshot_id
     assert feed.ids() == [0, 1, 2, 3, 4]
     before = feed.table.metadata_location
-    again = append(NO_SPARK, feed.profile, feed.spec, [D1])[D1]
+    again = append(no_spark, feed.profile, feed.spec, [D1])[D1]
     assert (again.status, again.rows, again.snapshot_id) == (Status.NOTHING_TO_DO, 0, None)
     assert feed.table.metadata_location == before, "no commit at all"
     feed.land(D1, "c", range(5, 9))
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert (outcome.status, outcome.files, outcome.rows) == (Status.DONE, 1, 4)
     assert feed.ids() == list(range(9))
     assert feed.main_snapshots() == 2
@@ -40,7 +38,7 @@ def test_once_then_nothing_then_more_files_of_the_date(spark: "SparkSession", fe
 def test_a_range_is_one_snapshot_with_an_outcome_for_each_date(spark: "SparkSession", feed: Feed) -> None:
     for number, day in enumerate((D1, D2, D3)):
         feed.land(day, "a", [number])
-    outcomes = append(spark, feed.profile, feed.spec, [D3, D1, D2])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D3, D1, D2])
     assert list(outcomes) == [D1, D2, D3]
     assert {outcome.snapshot_id for outcome in outcomes.values()} == {feed.table.metadata.current_snapshot_id}
     assert feed.main_snapshots() == 1
@@ -54,7 +52,7 @@ def test_a_bad_date_of_a_range_fails_alone(spark: "SparkSession", feed: Feed) ->
     bad.write_bytes(b"")
     outside = date(2013, 2, 1)
     feed.land(outside, "a", [3])
-    outcomes = append(spark, feed.profile, feed.spec, [D1, D2, D3, outside])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2, D3, outside])
     assert outcomes[D1].status is Status.DONE
     assert {outcomes[day].status for day in (D2, D3, outside)} == {Status.FAILED}
     assert f"{bad} (0 bytes) is not readable Parquet" in outcomes[D2].reason
@@ -71,7 +69,7 @@ def test_a_date_whose_rows_spark_cannot_read_fails_alone(spark: "SparkSession", 
     content = bytearray(broken.read_bytes())
     content[4:200] = b"\xff" * 196
     broken.write_bytes(content)
-    outcomes = append(spark, feed.profile, feed.spec, [D1, D2])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
     assert outcomes[D1].status is Status.DONE
     assert outcomes[D2].status is Status.FAILED
     assert feed.ids() == list(range(100))
@@ -80,14 +78,14 @@ def test_a_date_whose_rows_spark_cannot_read_fails_alone(spark: "SparkSession", 
 
 
 def test_nothing_is_made_where_every_date_is_bad(spark: "SparkSession", feed: Feed) -> None:
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.FAILED
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.FAILED
     assert not feed.profile.pyiceberg().namespace_exists(feed.spec.table[:-1])
 
 
 def test_late_rows_are_appended_and_counted_by_their_date(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D2, "a", [1, 2])
     feed.land(D2, "late", [3, 4, 5], on=D1)
-    outcome = append(spark, feed.profile, feed.spec, [D2])[D2]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D2])[D2]
     assert (outcome.status, outcome.rows, outcome.late) == (Status.DONE, 5, {D1: 3})
     assert feed.ids() == [1, 2, 3, 4, 5]
 
@@ -101,7 +99,7 @@ def test_late_rows_fail_the_date_where_declared_so(spark: "SparkSession", feed: 
     ).spec
     late = feed.land(D2, "late", [3, 4], on=D1)
     feed.land(D3, "a", [5])
-    outcomes = append(spark, feed.profile, spec, [D2, D3])
+    outcomes = append(lambda: spark, feed.profile, spec, [D2, D3])
     assert f"{late}: 2 rows with ts on 2013-01-01 landed under 2013-01-02" in outcomes[D2].reason
     assert outcomes[D3].status is Status.DONE
     assert feed.ids() == [5]
@@ -111,7 +109,7 @@ def test_late_rows_fail_the_date_where_declared_so(spark: "SparkSession", feed: 
 def test_a_row_outside_the_partitions_fails_its_date(spark: "SparkSession", feed: Feed, on: date) -> None:
     bad = feed.land(D1, "bad", [1], on=on)
     feed.land(D2, "a", [2])
-    outcomes = append(spark, feed.profile, feed.spec, [D1, D2])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
     assert outcomes[D1].status is Status.FAILED
     assert f"{bad}: 1 rows with ts on {on} lie outside the partitions" in outcomes[D1].reason
     assert feed.ids() == [2]
@@ -121,7 +119,7 @@ def test_the_last_partition_is_today_by_the_clock(spark: "SparkSession", feed: F
     spec = make_feed(feed.profile, feed.raw, list(feed.spec.table), dates={"column": "ts", "start": "2013-01-01"}).spec
     for day in (D1, D2):
         feed.land(day, "a", [day.day])
-    outcomes = append(spark, feed.profile, spec, [D1, D2], now=lambda: datetime(2013, 1, 1, 23, tzinfo=UTC))
+    outcomes = append(lambda: spark, feed.profile, spec, [D1, D2], now=lambda: datetime(2013, 1, 1, 23, tzinfo=UTC))
     assert [outcome.status for outcome in outcomes.values()] == [Status.DONE, Status.FAILED]
 
 
@@ -129,20 +127,20 @@ def test_a_row_without_a_date_fails_its_date(spark: "SparkSession", feed: Feed) 
     bad = feed.land_table(
         D1, "bad", pa.table({"id": [1], "ts": pa.array([None], pa.timestamp("us", tz="UTC")), "carrier": ["AA"]})
     )
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert f"{bad}: 1 rows with ts null" in outcome.reason
     assert not feed.table.metadata.snapshots
 
 
 def test_files_without_rows_are_done_without_a_snapshot(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "empty", [])
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert (outcome.status, outcome.snapshot_id) == (Status.NOTHING_TO_DO, None)
     assert not feed.table.metadata.snapshots
     assert len(feed.ledger().confirmed) == 1
     feed.land(D1, "a", [1])
     feed.land(D1, "also_empty", [])
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].files == 1
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].files == 1
     assert len(feed.ledger().confirmed) == 3
     assert feed.ledger().batches == 1
 
@@ -151,18 +149,18 @@ def test_an_int32_file_beside_an_int64_file(spark: "SparkSession", feed: Feed) -
     """Spark takes one file's types for all and fails on the next."""
     feed.land(D1, "a", [1], n=pa.array([1], pa.int32()))
     feed.land(D1, "b", [2], n=pa.array([2**40], pa.int64()))
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     feed.land(D1, "c", [3], n=pa.array([3], pa.int32()))
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     assert sorted(feed.table.scan().to_arrow()["n"].to_pylist()) == [1, 3, 2**40]
 
 
 def test_a_new_column_is_refused_and_a_missing_one_is_null(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1], note=pa.array(["x"]))
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D2, "a", [2])
     new = feed.land(D3, "a", [3], not_=pa.array(["x"]))
-    outcomes = append(spark, feed.profile, feed.spec, [D2, D3])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D2, D3])
     assert outcomes[D2].status is Status.DONE
     assert f"{new}: column 'not_' is not in the table; did you mean 'note'?" in outcomes[D3].reason
     assert feed.table.scan().to_arrow().sort_by("id")["note"].to_pylist() == ["x", None]
@@ -170,10 +168,10 @@ def test_a_new_column_is_refused_and_a_missing_one_is_null(spark: "SparkSession"
 
 def test_columns_are_matched_by_name_whatever_their_order(spark: "SparkSession", feed: Feed) -> None:
     path = feed.land(D1, "a", [1], city=pa.array(["Rome"]))
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     table = pa.parquet.read_table(path)
     feed.land_table(D2, "b", table.select(["city", "carrier", "ts", "id"]))
-    outcome = append(spark, feed.profile, feed.spec, [D2])[D2]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D2])[D2]
     assert outcome.late == {D1: 1}
     rows = feed.table.scan().to_arrow()
     assert (rows["city"].to_pylist(), rows["carrier"].to_pylist()) == (["Rome"] * 2, ["AA"] * 2)
@@ -181,10 +179,10 @@ def test_columns_are_matched_by_name_whatever_their_order(spark: "SparkSession",
 
 def test_a_file_replaced_under_its_name_is_named(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     path = feed.land(D1, "a", [1, 2])
     feed.land(D1, "b", [3])
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert outcome.status is Status.FAILED
     assert f"{path} was replaced after its rows were appended" in outcome.reason
     assert feed.ids() == [1]
@@ -198,11 +196,11 @@ def test_a_file_that_changes_while_it_is_read_is_named(spark: "SparkSession", fe
         if step == "claimed" and not changed:
             changed.append(feed.land(D1, "a", [7, 8]))
 
-    outcome = append(spark, feed.profile, feed.spec, [D1], on_step=replace_once_claimed)[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1], on_step=replace_once_claimed)[D1]
     assert outcome.status is Status.FAILED
     assert f"{path} changed while being appended" in outcome.reason
     assert feed.table.metadata.current_snapshot_id is None
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     assert feed.ids() == [7, 8]
 
 
@@ -211,14 +209,14 @@ def test_hidden_files_and_folders_are_not_data(spark: "SparkSession", feed: Feed
     feed.land(D1, "_SUCCESS", [2])
     feed.land(D1, ".part", [3])
     (feed.raw / D1.isoformat() / "folder.parquet").mkdir()
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     assert feed.ids() == [1]
 
 
 def test_an_empty_folder_is_named_with_the_pattern(spark: "SparkSession", feed: Feed) -> None:
     folder = feed.raw / D1.isoformat()
     folder.mkdir(parents=True)
-    reason = append(spark, feed.profile, feed.spec, [D1])[D1].reason
+    reason = append(lambda: spark, feed.profile, feed.spec, [D1])[D1].reason
     assert f"the folder {folder} has no file that matches {folder}/*.parquet" in reason
 
 
@@ -229,7 +227,7 @@ def test_dates_come_from_each_kind_of_time_column(
     feed = make_feed(profile, tmp_path / "raw", f"{namespace}.t", partition_by=[])
     values = pa.array([datetime(2013, 1, 2, 23, 59, 59), datetime(2013, 1, 3)], pa.timestamp("us"))  # noqa: DTZ001
     feed.land_table(D2, "a", pa.table({"id": [1, 2], "ts": values.cast(kind, safe=False)}))
-    outcome = append(spark, profile, feed.spec, [D2])[D2]
+    outcome = append(lambda: spark, profile, feed.spec, [D2])[D2]
     assert (outcome.status, outcome.rows, outcome.late) == (Status.DONE, 2, {D3: 1})
 
 
@@ -241,13 +239,25 @@ def test_the_zone_of_the_session_moves_no_row_to_another_date(spark: "SparkSessi
         "a",
         pa.table({"id": [1], "ts": pa.array([datetime(2013, 1, 2, 0, 1, tzinfo=UTC)]), "carrier": ["AA"]}),
     )
-    assert append(session, feed.profile, feed.spec, [D2])[D2].late == {}
+    assert append(lambda: session, feed.profile, feed.spec, [D2])[D2].late == {}
+
+
+def test_a_table_that_is_dropped_in_the_middle_of_an_append_is_said_to_be(spark: "SparkSession", feed: Feed) -> None:
+    def drop(step: str) -> None:
+        if step == "claimed":
+            feed.profile.pyiceberg().drop_table(feed.spec.table)
+
+    for day in (D1, D2):
+        feed.land(day, "a", [day.day])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2], on_step=drop)
+    assert {outcome.status for outcome in outcomes.values()} == {Status.FAILED}
+    assert all("was dropped by somebody in the middle of this run" in one.reason for one in outcomes.values())
 
 
 def test_no_setting_of_the_session_is_changed(spark: "SparkSession", feed: Feed) -> None:
     before = dict(spark.conf.getAll)
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     assert dict(spark.conf.getAll) == before
 
 
@@ -264,7 +274,7 @@ def test_the_tables_distribution_mode_outweighs_the_sessions(
     session.conf.set("spark.sql.files.maxPartitionBytes", "1000")
     for name in "abcd":
         feed.land(D1, name, range(50))
-    append(session, profile, feed.spec, [D1])
+    append(lambda: session, profile, feed.spec, [D1])
     assert len(list(feed.table.scan().plan_files())) == 1
 
 
@@ -273,6 +283,6 @@ def test_a_table_of_format_version_3(spark: "SparkSession", profile: Profile, tm
     feed = make_feed(profile, tmp_path / "raw", f"{namespace}.t", properties={"format-version": 3})
     for number, name in enumerate("ab"):
         feed.land(D1, name, [number])
-        assert append(spark, profile, feed.spec, [D1])[D1].status is Status.DONE
+        assert append(lambda: spark, profile, feed.spec, [D1])[D1].status is Status.DONE
     assert feed.ids() == [0, 1]
     assert not feed.branches()

@@ -251,7 +251,7 @@ def test_the_right_value_of_each_file_or_the_right_refusal(
     for number, (write, said) in enumerate(case.refused):
         path = folder / f"bad{number}.parquet"
         write(spark, path)
-        outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+        outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
         assert outcome.status is Status.FAILED, said
         assert str(path) in outcome.reason
         assert said in outcome.reason
@@ -264,5 +264,5 @@ def _shown(value: Any) -> str:
 
 
 def done(spark: "SparkSession", feed: Feed) -> None:
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert outcome.status in (Status.DONE, Status.NOTHING_TO_DO), outcome.reason

@@ -76,10 +76,10 @@ def test_odd_names_of_namespace_table_and_columns(
         }
     )
     feed.land_table(D1, "p art %20 [0] #1", rows)
-    outcome = append(spark, profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, profile, feed.spec, [D1])[D1]
     assert outcome.status is Status.DONE, outcome.reason
     assert feed.ids() == [1, 2]
-    assert append(spark, profile, feed.spec, [D1])[D1].status is Status.NOTHING_TO_DO
+    assert append(lambda: spark, profile, feed.spec, [D1])[D1].status is Status.NOTHING_TO_DO
     assert not feed.branches()
 
 
@@ -94,7 +94,7 @@ def test_a_derived_column_gets_the_type_that_spark_infers(spark: "SparkSession",
     ).spec
     millis = round(NINE.timestamp() * 1000)
     feed.land_table(D1, "a", pa.table({"id": [1], "millis": [millis]}))
-    assert append(spark, feed.profile, spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, spec, [D1])[D1].status is Status.DONE
     rows = feed.table.scan().to_arrow()
     assert rows["at"].to_pylist() == [NINE]
     assert str(feed.table.schema().find_type("at")) == "timestamptz"
@@ -119,17 +119,38 @@ def test_a_declaration_that_does_not_fit_is_refused_with_nothing_touched(
     spec = make_feed(feed.profile, feed.raw, list(feed.spec.table), **changes).spec
     feed.land(D1, "a", [1])
     with pytest.raises(ConfigurationError, match=said):
-        append(spark, feed.profile, spec, [D1])
+        append(lambda: spark, feed.profile, spec, [D1])
     assert not feed.profile.pyiceberg().namespace_exists(feed.spec.table[:-1])
+
+
+def test_derive_that_does_not_work_on_an_existing_table_is_refused_before_a_claim(
+    spark: "SparkSession", feed: Feed
+) -> None:
+    def declared(expression: str) -> Feed:
+        return make_feed(feed.profile, feed.raw, list(feed.spec.table), derive={"hour": expression})
+
+    feed.land(D1, "a", [1])
+    append(lambda: spark, feed.profile, declared("hour(ts)").spec, [D1])
+    feed.land(D2, "a", [2])
+    before = feed.table.metadata_location, len(feed.ledger_rows())
+    for expression, said in {
+        "hour(ts": "derive.hour: .*PARSE_SYNTAX_ERROR",
+        "hour(tss)": "derive.hour: .*tss",
+        "date(ts)": "derive.hour: 'date\\(ts\\)' is date, and the table's column is int; CAST it AS INT",
+    }.items():
+        with pytest.raises(ConfigurationError, match=said):
+            append(lambda: spark, feed.profile, declared(expression).spec, [D2])
+    assert (feed.table.metadata_location, len(feed.ledger_rows())) == before
+    assert append(lambda: spark, feed.profile, declared("id * 2").spec, [D2])[D2].status is Status.DONE, "long to int"
 
 
 def test_columns_that_differ_in_case_only_are_refused(spark: "SparkSession", feed: Feed) -> None:
     bad = feed.land(D1, "a", [1], Carrier=pa.array(["x"]))
-    reason = append(spark, feed.profile, feed.spec, [D1])[D1].reason
+    reason = append(lambda: spark, feed.profile, feed.spec, [D1])[D1].reason
     assert f"{bad}: columns 'carrier' and 'Carrier' differ in case only" in reason
     feed.land(D2, "a", [1], x=pa.array([1]))
     other = feed.land(D2, "b", [1], X=pa.array([1]))
-    reason = append(spark, feed.profile, feed.spec, [D2])[D2].reason
+    reason = append(lambda: spark, feed.profile, feed.spec, [D2])[D2].reason
     assert f"{other}: column 'X' differs in case only from the table's 'x'" in reason
 
 
@@ -159,7 +180,7 @@ def test_made_by_several_at_once(spark: "SparkSession", profile: Profile, tmp_pa
 def test_files_that_disagree_about_a_type_make_no_table(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1], n=pa.array([1], pa.int32()))
     other = feed.land(D1, "b", [2], n=pa.array(["x"]))
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert f"{other}: column 'n' is string, and the table's is int" in outcome.reason
     assert not feed.profile.pyiceberg().namespace_exists(feed.spec.table[:-1])
 

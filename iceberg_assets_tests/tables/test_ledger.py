@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_assets.errors import ConfigurationError, SourceError
-from iceberg_assets.profiles import STATE_NAMESPACE
+from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Event, LedgerRow, LedgerState
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.ledger_table import of_days, to_arrow

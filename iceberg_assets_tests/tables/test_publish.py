@@ -31,7 +31,7 @@ def later(by: timedelta = CLAIM_DEADLINE) -> Callable[[], datetime]:
 
 def killed(spark: "SparkSession", feed: Feed, step: str) -> None:
     with pytest.raises(Killed):
-        append(spark, feed.profile, feed.spec, [D1], on_step=kill_at(step))
+        append(lambda: spark, feed.profile, feed.spec, [D1], on_step=kill_at(step))
 
 
 def stray(feed: Feed) -> Claim:
@@ -60,14 +60,14 @@ def pick(spark: "SparkSession", feed: Feed, snapshot_id: int) -> None:
 def test_killed_after_any_step_and_run_again(spark: "SparkSession", feed: Feed, step: str, first: bool) -> None:
     feed.land(D1, "a", range(3))
     if not first:
-        append(spark, feed.profile, feed.spec, [D1])
+        append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D1, "b", range(10, 13))
     killed(spark, feed, step)
     expected = [*range(3), *range(10, 13)]
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert outcome.status is (Status.NOTHING_TO_DO if step in IN_MAIN else Status.DONE)
     assert feed.ids() == expected
-    assert append(spark, feed.profile, feed.spec, [D1], now=later())[D1].status is Status.NOTHING_TO_DO
+    assert append(lambda: spark, feed.profile, feed.spec, [D1], now=later())[D1].status is Status.NOTHING_TO_DO
     assert feed.ids() == expected
     assert not feed.branches()
     state = feed.ledger()
@@ -86,7 +86,7 @@ def test_killed_in_the_middle_of_recovery(spark: "SparkSession", feed: Feed) -> 
     with pytest.raises(Killed):
         recover(feed.profile, feed.spec, now=later(), on_step=kill_at("abandoned"))
     assert len(feed.branches()) == 1, "it did not come to clearing away"
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     assert feed.ids() == [1, 2]
     assert not feed.branches()
 
@@ -112,7 +112,7 @@ def test_a_claim_past_its_deadline_is_abandoned_and_its_late_pick_finds_nothing(
     assert not feed.table.metadata.snapshots, "neither the staged snapshot nor the branch's empty first one"
     with pytest.raises(Exception, match="Cannot cherry-pick unknown snapshot"):
         pick(spark, feed, snapshot)
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     assert feed.ids() == [1]
 
 
@@ -123,11 +123,11 @@ def test_a_runner_that_was_taken_for_dead_stops_before_its_pick(spark: "SparkSes
         if step == "staged":
             recover(feed.profile, feed.spec, now=later())
 
-    outcome = append(spark, feed.profile, feed.spec, [D1], on_step=stall)[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1], on_step=stall)[D1]
     assert outcome.status is Status.FAILED
     assert "took the append of 1 files for dead" in outcome.reason
     assert feed.table.metadata.current_snapshot_id is None
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     assert feed.ids() == [1]
 
 
@@ -140,7 +140,7 @@ def test_a_runner_with_too_little_time_left_stops_before_its_pick(spark: "SparkS
             passed[0] = CLAIM_DEADLINE * 0.95
 
     outcome = append(
-        spark, feed.profile, feed.spec, [D1], on_step=take_long, now=lambda: datetime.now(UTC) + passed[0]
+        lambda: spark, feed.profile, feed.spec, [D1], on_step=take_long, now=lambda: datetime.now(UTC) + passed[0]
     )[D1]
     assert "append fewer dates at a time" in outcome.reason
     assert not feed.branches()
@@ -156,7 +156,7 @@ def test_a_pick_that_comes_right_after_its_claim_was_abandoned_counts(spark: "Sp
     assert recovered is not None
     recovered.ledger.abandon(claim, datetime.now(UTC))
     pick(spark, feed, staged(feed, claim))
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.NOTHING_TO_DO
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.NOTHING_TO_DO
     assert feed.ids() == [1]
     assert list(feed.ledger().snapshots) == [claim.id]
 
@@ -170,9 +170,9 @@ def test_two_claims_of_one_token_and_the_second_pick_is_refused(spark: "SparkSes
     def overtake(step: str) -> None:
         if step == "checked" and not rounds:
             rounds.append(step)
-            append(spark, feed.profile, feed.spec, [D1])
+            append(lambda: spark, feed.profile, feed.spec, [D1])
 
-    outcomes = append(spark, feed.profile, feed.spec, [D1, D2], on_step=overtake)
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2], on_step=overtake)
     assert outcomes[D1].status is Status.NOTHING_TO_DO
     assert "another run has appended" in outcomes[D1].reason
     assert (outcomes[D2].status, outcomes[D2].rows) == (Status.DONE, 1)
@@ -188,9 +188,9 @@ def test_the_ledger_moved_between_listing_and_claim(spark: "SparkSession", feed:
     def overtake(step: str) -> None:
         if step == "frozen" and not done:
             done.append(step)
-            append(spark, feed.profile, feed.spec, [D1])
+            append(lambda: spark, feed.profile, feed.spec, [D1])
 
-    assert append(spark, feed.profile, feed.spec, [D1], on_step=overtake)[D1].status is Status.NOTHING_TO_DO
+    assert append(lambda: spark, feed.profile, feed.spec, [D1], on_step=overtake)[D1].status is Status.NOTHING_TO_DO
     assert feed.ids() == [1]
 
 
@@ -200,13 +200,13 @@ def test_appends_raced_over_the_same_files(spark: "SparkSession", feed: Feed, fi
     feed.land(D2, "a", range(5, 10))
     feed.land(D3, "a", range(10, 15))
     if not first:
-        append(spark, feed.profile, feed.spec, [D1])
+        append(lambda: spark, feed.profile, feed.spec, [D1])
     outcomes, barrier = [], threading.Barrier(3)
 
     def run(*days: int) -> None:
         session = spark.newSession()
         barrier.wait()
-        outcomes.append(append(session, feed.profile, feed.spec, [(D1, D2, D3)[day] for day in days]))
+        outcomes.append(append(lambda: session, feed.profile, feed.spec, [(D1, D2, D3)[day] for day in days]))
 
     threads = [threading.Thread(target=run, args=days) for days in ((0, 1), (1, 2), (0, 1, 2))]
     for thread in threads:
@@ -218,7 +218,7 @@ def test_appends_raced_over_the_same_files(spark: "SparkSession", feed: Feed, fi
     assert not reasons
     assert feed.ids() == list(range(15))
     assert sum(outcome.rows for of_run in outcomes for outcome in of_run.values()) == (15 if first else 10)
-    recover(feed.profile, feed.spec, spark=spark)
+    recover(feed.profile, feed.spec, spark=lambda: spark)
     assert not feed.branches()
     assert feed.ledger().batches == feed.main_snapshots()
 
@@ -226,13 +226,13 @@ def test_appends_raced_over_the_same_files(spark: "SparkSession", feed: Feed, fi
 def test_foreign_appends_in_between_are_kept(spark: "SparkSession", feed: Feed) -> None:
     """A pick on top of somebody else's commit is no fast-forward: the claim is known by its source snapshot."""
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D1, "b", [2])
     for step in ("staged", "checked"):
         killed(spark, feed, step)
         foreign_append(spark, feed)
     killed(spark, feed, "picked")
-    append(spark, feed.profile, feed.spec, [D1], now=later())
+    append(lambda: spark, feed.profile, feed.spec, [D1], now=later())
     assert feed.ids() == [1, 2, 99, 99]
     assert not feed.branches()
 
@@ -243,9 +243,9 @@ def foreign_append(spark: "SparkSession", feed: Feed) -> None:
 
 def test_a_table_dropped_and_made_again_starts_anew(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     spark.sql(f"DROP TABLE {sql_name(feed.profile, feed.spec)} PURGE")
-    outcome = append(spark, feed.profile, feed.spec, [D1])[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1])[D1]
     assert (outcome.status, outcome.rows) == (Status.DONE, 1)
     assert feed.ids() == [1]
     assert feed.ledger().batches == 1
@@ -254,7 +254,7 @@ def test_a_table_dropped_and_made_again_starts_anew(spark: "SparkSession", feed:
 def test_in_doubt_when_the_snapshots_that_would_tell_are_gone(spark: "SparkSession", feed: Feed) -> None:
     for name in "ab":
         feed.land(D1, name, [ord(name)])
-        append(spark, feed.profile, feed.spec, [D1])
+        append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D1, "c", [1])
     killed(spark, feed, "claimed")
     for _ in range(2):
@@ -262,11 +262,11 @@ def test_in_doubt_when_the_snapshots_that_would_tell_are_gone(spark: "SparkSessi
     expire_all_but_the_last(feed)
     claim = stray(feed)
     with pytest.raises(ClaimInDoubtError, match=rf"claim {claim.id}[\s\S]*2013-01-01/c.parquet"):
-        append(spark, feed.profile, feed.spec, [D1])
+        append(lambda: spark, feed.profile, feed.spec, [D1])
     with pytest.raises(ClaimInDoubtError):
         protected_since(feed.profile, feed.spec)
     Ledger(feed.profile, feed.spec, claim.table_uuid).withdraw(claim, datetime.now(UTC))
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
 
 
 def expire_all_but_the_last(feed: Feed) -> None:
@@ -280,16 +280,16 @@ def expire_all_but_the_last(feed: Feed) -> None:
 def test_expiry_keeps_the_token_of_every_claim_that_may_still_be_picked(spark: "SparkSession", feed: Feed) -> None:
     assert protected_since(feed.profile, feed.spec) is None, "no table yet"
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     assert protected_since(feed.profile, feed.spec) is None, "no claim is open"
     before = moment(feed)
     feed.land(D1, "b", [2])
     killed(spark, feed, "checked")
     assert protected_since(feed.profile, feed.spec) == before, "its token is not in main: kept is the one before"
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     won = moment(feed)
     feed.land(D1, "c", [3])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     assert protected_since(feed.profile, feed.spec) == won, "its token is in main, brought by the second run"
     recover(feed.profile, feed.spec, now=later())
     assert not feed.ledger().open
@@ -308,8 +308,8 @@ def test_a_crash_leaves_nothing_that_a_second_append_of_other_dates_trips_over(
     feed.land(D1, "a", [1])
     feed.land(D2, "a", [2])
     killed(spark, feed, "branched")
-    assert append(spark, feed.profile, feed.spec, [D2])[D2].status is Status.DONE
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D2])[D2].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     assert feed.ids() == [1, 2]
 
 

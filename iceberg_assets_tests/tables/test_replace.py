@@ -59,30 +59,30 @@ def test_a_day_is_replaced_in_one_step_and_the_others_stay(spark: "SparkSession"
     feed.land(D1, "a", range(3))
     feed.land(D1, "gone", range(3, 5))
     feed.land(D2, "a", [10])
-    append(spark, feed.profile, feed.spec, [D1, D2])
+    append(lambda: spark, feed.profile, feed.spec, [D1, D2])
     feed.land(D1, "a", [100, 101])
     (feed.raw / D1.isoformat() / "gone.parquet").unlink()
-    assert "--replace" in append(spark, feed.profile, feed.spec, [D1])[D1].reason
+    assert "--replace" in append(lambda: spark, feed.profile, feed.spec, [D1])[D1].reason
     seen: set[tuple[int, ...]] = set()
-    outcome = append(spark, feed.profile, feed.spec, [D1], replaces=True, on_step=lambda _: seen.add((*feed.ids(),)))[
-        D1
-    ]
+    outcome = append(
+        lambda: spark, feed.profile, feed.spec, [D1], replaces=True, on_step=lambda _: seen.add((*feed.ids(),))
+    )[D1]
     assert (outcome.status, outcome.files, outcome.rows) == (Status.DONE, 1, 2)
     assert "in place of those of 2 files" in outcome.reason
     assert seen == {(0, 1, 2, 3, 4, 10), (10, 100, 101)}, "no reader has seen anything in between"
     assert not feed.branches()
     assert len(feed.ledger().confirmed) == 2
-    assert append(spark, feed.profile, feed.spec, [D1, D2])[D1].status is Status.NOTHING_TO_DO
+    assert append(lambda: spark, feed.profile, feed.spec, [D1, D2])[D1].status is Status.NOTHING_TO_DO
     assert feed.ids() == [10, 100, 101]
     feed.land(D1, "b", [102])
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].rows == 1
-    assert append(spark, feed.profile, feed.spec, [D1], replaces=True)[D1].rows == 3, "and again"
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].rows == 1
+    assert append(lambda: spark, feed.profile, feed.spec, [D1], replaces=True)[D1].rows == 3, "and again"
     assert feed.ids() == [10, 100, 101, 102]
 
 
 def test_nothing_to_replace_is_an_append(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1])
-    assert append(spark, feed.profile, feed.spec, [D1], replaces=True)[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1], replaces=True)[D1].status is Status.DONE
     assert feed.ids() == [1]
     assert not feed.branches()
 
@@ -95,12 +95,12 @@ def insert(spark: "SparkSession", feed: Feed, id_: int, day: date) -> None:
 @pytest.mark.parametrize("step", ["branched", "staged", "checked", "picked", "confirmed"])
 def test_killed_while_replacing_and_run_again(spark: "SparkSession", feed: Feed, step: str) -> None:
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D1, "a", [2, 3])
     with pytest.raises(Killed):
-        append(spark, feed.profile, feed.spec, [D1], replaces=True, on_step=kill_at(step))
+        append(lambda: spark, feed.profile, feed.spec, [D1], replaces=True, on_step=kill_at(step))
     assert feed.ids() == ([2, 3] if step in ("picked", "confirmed") else [1])
-    assert append(spark, feed.profile, feed.spec, [D1], replaces=True)[D1].status is Status.DONE
+    assert append(lambda: spark, feed.profile, feed.spec, [D1], replaces=True)[D1].status is Status.DONE
     assert feed.ids() == [2, 3]
     recover(feed.profile, feed.spec, now=lambda: datetime.now(UTC) + CLAIM_DEADLINE)
     assert not feed.branches()
@@ -110,7 +110,7 @@ def test_killed_while_replacing_and_run_again(spark: "SparkSession", feed: Feed,
 @pytest.mark.parametrize("times", [1, 2])
 def test_main_that_moves_is_looked_at_anew_once(spark: "SparkSession", feed: Feed, times: int) -> None:
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D1, "a", [2])
     left = [times]
 
@@ -119,7 +119,7 @@ def test_main_that_moves_is_looked_at_anew_once(spark: "SparkSession", feed: Fee
             left[0] -= 1
             insert(spark, feed, 50 + left[0], date(2013, 1, 5))
 
-    outcome = append(spark, feed.profile, feed.spec, [D1], replaces=True, on_step=others)[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1], replaces=True, on_step=others)[D1]
     if times == 1:
         assert outcome.status is Status.DONE
         assert feed.ids() == [2, 50]
@@ -132,25 +132,27 @@ def test_main_that_moves_is_looked_at_anew_once(spark: "SparkSession", feed: Fee
 def test_another_runners_batch_is_not_overrun(spark: "SparkSession", feed: Feed) -> None:
     """It comes in between with the same token: the replacement begins again and takes its file along."""
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     feed.land(D1, "b", [2])
     done: list[str] = []
 
     def overtake(step: str) -> None:
         if step == "checked" and not done:
             done.append(step)
-            append(spark, feed.profile, feed.spec, [D1])
+            append(lambda: spark, feed.profile, feed.spec, [D1])
 
-    assert append(spark, feed.profile, feed.spec, [D1], replaces=True, on_step=overtake)[D1].status is Status.DONE
+    assert (
+        append(lambda: spark, feed.profile, feed.spec, [D1], replaces=True, on_step=overtake)[D1].status is Status.DONE
+    )
     assert feed.ids() == [1, 2]
-    assert append(spark, feed.profile, feed.spec, [D1])[D1].status is Status.NOTHING_TO_DO
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.NOTHING_TO_DO
 
 
 def test_rows_that_came_by_other_means_are_not_lost(spark: "SparkSession", feed: Feed) -> None:
     feed.land(D1, "a", [1])
-    append(spark, feed.profile, feed.spec, [D1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
     insert(spark, feed, 9, D1)
-    outcome = append(spark, feed.profile, feed.spec, [D1], replaces=True)[D1]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D1], replaces=True)[D1]
     assert "holds 2 rows of it, and the ledger knows of 1" in outcome.reason
     assert feed.ids() == [1, 9]
     assert not feed.branches()
@@ -161,12 +163,12 @@ def test_late_rows_are_replaced_with_their_own_date_or_not_at_all(spark: "SparkS
     feed.land(D1, "a", [1])
     feed.land(D2, "a", [2])
     feed.land(D2, "late", [3], on=D1)
-    append(spark, feed.profile, feed.spec, [D1, D2])
+    append(lambda: spark, feed.profile, feed.spec, [D1, D2])
     feed.land(D2, "a", [20])
-    outcome = append(spark, feed.profile, feed.spec, [D2], replaces=True)[D2]
+    outcome = append(lambda: spark, feed.profile, feed.spec, [D2], replaces=True)[D2]
     assert "Replace 2013-01-01, 2013-01-02 together" in outcome.reason
     assert feed.ids() == [1, 2, 3]
-    outcomes = append(spark, feed.profile, feed.spec, [D1, D2], replaces=True)
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2], replaces=True)
     assert {one.status for one in outcomes.values()} == {Status.DONE}
     assert feed.ids() == [1, 3, 20]
 
@@ -188,8 +190,8 @@ def test_whatever_the_layout_and_the_kind_of_time(
 
     land(D1, 1, 2)
     land(D2, 3)
-    append(spark, profile, feed.spec, [D1, D2])
+    append(lambda: spark, profile, feed.spec, [D1, D2])
     land(D1, 4)
-    assert append(spark, profile, feed.spec, [D1], replaces=True)[D1].status is Status.DONE
+    assert append(lambda: spark, profile, feed.spec, [D1], replaces=True)[D1].status is Status.DONE
     assert feed.ids() == [3, 4]
     assert feed.table.scan(row_filter=EqualTo("id", 3)).to_arrow().num_rows == 1

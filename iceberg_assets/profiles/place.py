@@ -1,0 +1,36 @@
+"""Places where files are kept: whether one holds another, however the two are spelled."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+
+def overlap(some: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether one of some places is, holds, or lies in one of others."""
+    return any(inside(one, other) or inside(other, one) for one in some for other in others)
+
+
+def inside(inner: str, outer: str) -> bool:
+    """Whether a place is another, or lies in it."""
+    return _place(inner).is_relative_to(_place(outer))
+
+
+def local_path(location: str) -> str | None:
+    """A place on local disk, symbolic links followed; None for one elsewhere."""
+    path = re.sub(r"^file:(//)?", "", location)
+    if re.match(r"\w+:/", path):
+        return None
+    # Iceberg writes names as they are, other tools as a URL would have them.
+    return os.path.realpath(path if os.path.lexists(path) else unquote(path))
+
+
+def _place(location: str) -> PurePosixPath:
+    """One spelling for one place: ``file:/a`` is ``file:///a``, s3a is s3, and a symbolic link is its target."""
+    if (path := local_path(location)) is not None:
+        return PurePosixPath(f"/file/{path}")
+    # A path's parts, put together again, leave one slash of an object store's two.
+    parts = urlsplit(re.sub(r"^(\w+):/(?!/)", r"\1://", location))
+    scheme = {"s3a": "s3", "s3n": "s3"}.get(parts.scheme, parts.scheme)
+    return PurePosixPath(f"/{scheme}/{parts.netloc}/{parts.path}")

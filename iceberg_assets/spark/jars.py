@@ -1,0 +1,71 @@
+"""The jars of a profile: where they are, and how they come there."""
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles import Profile
+
+_LOG = logging.getLogger(__name__)
+# What tells Spark's resolver where to look, and its JVM how to get there.
+_OF_RESOLVER = ("spark.jars.", "spark.driver.extraJavaOptions")
+
+
+def jars(profile: Profile) -> list[Path]:
+    """Where Spark 4.1's resolver (Ivy) keeps the profile's packages, fetched or not."""
+    return [_jar(package) for package in profile.packages]
+
+
+def fetch_jars(profile: Profile) -> None:
+    """Fetch what was never fetched to this machine.
+
+    Spark would do it when a session starts, with pages of its resolver's output around the one line that matters. So
+    Spark is asked beforehand, by itself, and what it says goes to a file that is kept where it failed.
+
+    Raises:
+        ConfigurationError: names what could not be fetched, and the way out.
+    """
+    if not _missing(profile):
+        return
+    # A warning, so that it is seen where nobody has set logging up: it may take a minute.
+    _LOG.warning("fetching %s, once for this machine", ", ".join(_missing(profile)))
+    with tempfile.NamedTemporaryFile(prefix="iceberg-assets-", suffix=".log", delete=False) as log:
+        _resolve(profile, log.fileno())
+    if missing := _missing(profile):
+        raise ConfigurationError(
+            f"profile '{profile.name}' needs {', '.join(missing)}: not in {_jar(missing[0]).parent}, and Spark could "
+            "not fetch it. Give this machine access to Maven Central once, or copy the jar there from a machine that "
+            f"has it; what the resolver said is in {log.name}"
+        )
+    Path(log.name).unlink()
+
+
+def _resolve(profile: Profile, log: int) -> None:
+    """Have Spark run a program that does nothing, with the profile's packages."""
+    spark = find_spec("pyspark")
+    assert spark is not None
+    assert spark.origin is not None
+    home = Path(spark.origin).parent
+    settings = [f"--conf={name}={value}" for name, value in profile.spark.items() if name.startswith(_OF_RESOLVER)]
+    with tempfile.NamedTemporaryFile(suffix=".py") as nothing:
+        subprocess.run(
+            [home / "bin" / "spark-submit", "--packages", ",".join(profile.packages), *settings, nothing.name],
+            env=os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
+            stdout=log,
+            stderr=log,
+            check=False,
+        )
+
+
+def _missing(profile: Profile) -> list[str]:
+    return [package for package in profile.packages if not _jar(package).is_file()]
+
+
+def _jar(package: str) -> Path:
+    group, artifact, version = package.split(":")
+    return Path.home() / ".ivy2.5.2" / "jars" / f"{group}_{artifact}-{version}.jar"

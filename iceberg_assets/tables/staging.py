@@ -1,0 +1,91 @@
+"""Stage a claim's rows on a branch of its own, where no reader sees them, and hold them against what was meant."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING
+
+from iceberg_assets.errors import IcebergAssetsError, SourceError
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import quote
+from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.claims import CLAIM_PROPERTY, Claim
+from iceberg_assets.tables.count import read_raw
+from iceberg_assets.tables.lineage import Lineage, said
+from iceberg_assets.tables.replace import delete_dates
+from iceberg_assets.tables.source import raw_files
+from iceberg_assets.tables.target import existing_target, sql_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DISTRIBUTION = "write.distribution-mode"
+
+
+def stage(
+    spark: "SparkSession",
+    profile: Profile,
+    spec: TableSpec,
+    claim: Claim,
+    going: Mapping[date, int],
+    on_step: Callable[[str], None],
+) -> int:
+    """Write the claim's rows to its own branch, once those it replaces are deleted there.
+
+    On a table without a snapshot Iceberg gives the new branch an empty one, which goes with the branch.
+
+    Args:
+        going: of a claim that replaces: by date, how many rows its earlier files brought.
+        on_step: told when the branch is there.
+
+    Returns:
+        The staged snapshot.
+
+    Raises:
+        SourceError: there are more or fewer rows to be deleted than the ledger knows of.
+    """
+    spark.sql(f"ALTER TABLE {sql_name(profile, spec)} CREATE BRANCH {quote(claim.branch)}")
+    on_step("branched")
+    if claim.replaces:
+        delete_dates(spark, profile, spec, claim, going)
+    writer = (
+        read_raw(spark, profile, spec, claim.files)
+        .writeTo(sql_name(profile, spec, f"branch_{claim.branch}"))
+        .option("snapshot-property.wap.id", claim.token)
+        .option(f"snapshot-property.{CLAIM_PROPERTY}", claim.id)
+    )
+    # As an option the table's own mode outweighs whatever the session is set to.
+    if mode := newest(profile, spec).metadata.properties.get(_DISTRIBUTION):
+        writer = writer.option("distribution-mode", mode)
+    writer.append()
+    staged = newest(profile, spec).staged.get(claim.id, frozenset())
+    if len(staged) != 1:
+        raise IcebergAssetsError(f"{spec.name}: claim {claim.id} was staged {len(staged)} times; try again")
+    return next(iter(staged))
+
+
+def compare(profile: Profile, spec: TableSpec, claim: Claim, staged: int, rows: int) -> None:
+    """Refuse what is not the rows that were counted, of the files that were listed, in the table that was meant.
+
+    Raises:
+        SourceError: names the files that changed.
+        IcebergAssetsError: the table was dropped and made again.
+    """
+    lineage = newest(profile, spec)
+    if lineage.table_uuid != claim.table_uuid:
+        raise IcebergAssetsError(f"{spec.name} was dropped and made again while being appended to; try again")
+    listed = {file for day in claim.days for file in raw_files(spec, day)}
+    if changed := [file.path for file in claim.files if file not in listed]:
+        raise SourceError(f"{', '.join(changed)} changed while being appended; land files complete, by renaming them")
+    snapshot = lineage.metadata.snapshot_by_id(staged)
+    written = said(snapshot, "added-records") if snapshot else None
+    if written != str(rows):
+        raise SourceError(f"{spec.name}: {rows} rows were counted in the raw files, and {written} written; try again")
+
+
+def newest(profile: Profile, spec: TableSpec) -> Lineage:
+    """The table's metadata as it is now.
+
+    Raises:
+        TableDroppedError: it was there a moment ago, and is not any more.
+    """
+    return Lineage(existing_target(profile, spec).metadata)
