@@ -2,6 +2,7 @@
 
 from iceberg_assets.health.by_date import health_by_date
 from iceberg_assets.health.cache import ManifestCache
+from iceberg_assets.health.decision import Plan, Request, Waiting
 from iceberg_assets.health.expiry import LEASE_PREFIX, expirable, expire_arguments, pinned_by
 from iceberg_assets.health.facts import (
     DataFile,
@@ -16,11 +17,12 @@ from iceberg_assets.health.facts import (
 )
 from iceberg_assets.health.manifests import ManifestsDue, manifests_due
 from iceberg_assets.health.outside import outside
-from iceberg_assets.health.plan import REST, Plan, Request, Waiting, plan
+from iceberg_assets.health.plan import plan
 from iceberg_assets.health.pointers import metadata_pointers
 from iceberg_assets.health.read import read_health
 from iceberg_assets.health.rewrite_rule import Rule, groups, rule
 from iceberg_assets.health.unit import Unit, compaction_unit
+from iceberg_assets.health.upkeep_due import REST
 
 __all__ = [
     "LEASE_PREFIX",

@@ -3,8 +3,8 @@
 from datetime import date
 
 from iceberg_assets.health import Grain, plan
+from iceberg_assets.health.decision import Outside
 from iceberg_assets.health.outside import outside
-from iceberg_assets.health.plan import Outside
 from iceberg_assets.health.unit import NOWHERE
 from iceberg_assets.spec import Operation, TableSpec
 from iceberg_assets_tests.health.examples import DAY, NOW, day_of, file, spec, table

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from iceberg_assets.health import REST, DataFile, Grain, Plan, Request, Snapshot, TableHealth, plan
 from iceberg_assets.health.attempts import MOST_FAILURES, retry_distance
-from iceberg_assets.health.plan import MOST_COMPACTIONS, MOST_DATES
+from iceberg_assets.health.compaction_due import MOST_COMPACTIONS, MOST_DATES
 from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
 from iceberg_assets_tests.health.examples import DAY, LONG_AGO, NOW, day_of, file, snapshot, spec, table
 
