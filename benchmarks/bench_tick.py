@@ -15,26 +15,17 @@ from typing import Any
 
 import dagster as dg
 from pyiceberg.catalog import Catalog
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table
-from pyiceberg.transforms import DayTransform
-from pyiceberg.typedef import Record
-from pyiceberg.types import LongType, NestedField, TimestamptzType
 
 from iceberg_assets.orchestration import MaintenanceAttributes, TableAsset, maintenance_definitions, table_definitions
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spec import parse_table
+from iceberg_assets_tests import on_paper
 
 FILES, FIRST_LOOK_WITHIN = 20_000, 5.0
 DEMO_DATES, DEMO_FILES, DEMO_WITHIN = 14, 448, 1.0
 TABLES, UNCHANGED_WITHIN = 200, 2.0
 DATES = 2_000
-_START, _EPOCH = date(2018, 1, 1), date(1970, 1, 1)
-_SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "ts", TimestamptzType()))
-_SPEC = PartitionSpec(PartitionField(2, 1000, DayTransform(), "ts_day"))
-_SMALL = 50_000
+_START = date(2018, 1, 1)
 
 
 class Bench:
@@ -46,14 +37,13 @@ class Bench:
         self.profile: Profile = load_profile("local", root)
         self.profile.prepare()
         self.catalog: Catalog = self.profile.pyiceberg()
-        self.catalog.create_namespace_if_not_exists("bench")
 
     def table(self, name: str, days: Sequence[date], files: int, commits: int = 1) -> TableAsset:
         """A table with so many small files on each of the days."""
-        made = self.catalog.create_table(f"bench.{name}", _SCHEMA, partition_spec=_SPEC)
+        made = on_paper.make(self.catalog, f"bench.{name}")
         per_commit = max(1, len(days) // commits)
         for begin in range(0, len(days), per_commit):
-            append(made, [(day, number) for day in days[begin : begin + per_commit] for number in range(files)])
+            on_paper.append(made, days[begin : begin + per_commit], files)
         attributes: dict[str, Any] = {
             "table": f"bench.{name}",
             "source": {"path": f"raw/{name}/%Y-%m-%d/*.parquet"},
@@ -61,23 +51,6 @@ class Bench:
             "maintenance": {"quiet_for": "0s"},
         }
         return TableAsset(parse_table(attributes, root=self.root, variables={}, where="bench"), self.profile, self.root)
-
-
-def append(table: Table, files: Sequence[tuple[date, int]]) -> None:
-    """Commit data files that nobody has written."""
-    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
-        for day, number in files:
-            file = DataFile.from_args(
-                content=DataFileContent.DATA,
-                file_path=f"{table.location()}/data/ts_day={day}/{time.time_ns()}-{number}.parquet",
-                file_format=FileFormat.PARQUET,
-                partition=Record((day - _EPOCH).days),
-                record_count=1_000,
-                file_size_in_bytes=_SMALL,
-                sort_order_id=0,
-            )
-            file.spec_id = 0
-            snapshot.append_data_file(file)
 
 
 def ticks(tables: Sequence[TableAsset], instance: dg.DagsterInstance) -> Iterator[tuple[float, dg.SensorResult]]:
@@ -133,7 +106,7 @@ def main() -> None:
         looks = ticks([large], instance)
         first = next(looks)[0]
         say("first look", first, FIRST_LOOK_WITHIN)
-        append(bench.catalog.load_table("bench.large"), [(_START, 0)])
+        on_paper.append(bench.catalog.load_table("bench.large"), [_START], 1)
         second = next(looks)[0]
         say("second look, after one append of one file", second)
         third = next(looks)[0]

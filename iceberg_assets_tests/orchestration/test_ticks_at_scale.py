@@ -1,0 +1,116 @@
+"""Ticks cost what has changed, end in time, and lose nothing. Tables of metadata only: no JVM."""
+
+import json
+import shutil
+import time
+from datetime import date, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from iceberg_assets.health import ManifestCache, read_health
+from iceberg_assets.orchestration import event_log, sensors
+from iceberg_assets.orchestration.event_log import Events, shown_digests
+from iceberg_assets_tests import on_paper
+from iceberg_assets_tests.orchestration.conftest import FIRST, Locate, Location
+
+COMPACTION = "iceberg_compaction"
+
+
+@pytest.fixture
+def written_by_others(locate: Locate, profile):
+    """A table without a source, and a way to commit to it."""
+
+    def make(days: list[date], files: int = 5, **declared: object) -> Location:
+        profile.prepare()
+        location = locate(source=None, **declared)
+        table = on_paper.make(profile.pyiceberg(), location.table.spec.name)
+        on_paper.append(table, days, files)
+        return location
+
+    return make
+
+
+def every_second(count: int) -> list[date]:
+    return [FIRST + timedelta(days=2 * n) for n in range(count)]
+
+
+def asked(tick) -> list[str]:
+    return [request.tags["dagster/asset_partition_range_start"] for request in tick.run_requests or []]
+
+
+def test_two_thousand_dates_late_data_and_dates_before_the_start(written_by_others, profile):
+    dates = {"column": "ts", "start": "2010-01-01", "end": "2026-12-31"}
+    days = [date(2010, 1, 1) + timedelta(days=2 * n) for n in range(2_000)]
+    before = [date(2009, 12, 31), date(1999, 1, 1)]
+    location = written_by_others([*before, *days], 5, dates=dates)
+    begin = time.monotonic()
+    tick = location.tick(COMPACTION)
+    assert time.monotonic() - begin < 60, "Dagster ends a tick after 60 s"
+    assert len(asked(tick)) == 8, "a short queue, not a run for each of 2,000 gaps"
+    partitions = set(location.table.partitions.get_partition_keys())
+    assert set(asked(tick)) <= partitions
+    assert {event.partition for event in tick.asset_events if getattr(event, "partition", None)} <= partitions
+
+    late = days[1000]
+    on_paper.append(profile.pyiceberg().load_table(location.table.spec.table), [late], 9)
+    assert asked(location.tick(COMPACTION, tick.cursor))[0] == late.isoformat(), "what gains most comes first"
+
+
+def test_a_table_that_did_not_change_is_not_read_again(written_by_others, profile):
+    """Its manifests may even be gone: a tick that read them would say so."""
+    location = written_by_others([FIRST])
+    first = location.tick(COMPACTION)
+    table = profile.pyiceberg().load_table(location.table.spec.table)
+    metadata = Path(urlsplit(table.location()).path) / "metadata"
+    shutil.move(metadata, metadata.with_name("away"))
+    second = location.tick(COMPACTION, first.cursor)
+    assert asked(second) == asked(first) == [FIRST.isoformat()]
+    assert not second.asset_events, "what was shown is not shown again"
+    shutil.move(metadata.with_name("away"), metadata)
+
+    on_paper.append(table.refresh(), [FIRST + timedelta(days=5)], 5)
+    third = location.tick(COMPACTION, second.cursor)
+    assert len(asked(third)) == 2
+    assert {event.partition for event in third.asset_events if getattr(event, "partition", None)} == {
+        (FIRST + timedelta(days=5)).isoformat()
+    }
+
+
+def test_a_tick_that_runs_out_of_time_goes_on_in_the_next_where_it_stopped(written_by_others, monkeypatch):
+    location = written_by_others([FIRST])
+    monkeypatch.setattr(sensors, "_TICK_SECONDS", -1)
+    late = location.tick(COMPACTION)
+    assert not late.run_requests
+    assert "the next tick begins with it" in late.skip_message
+    assert json.loads(late.cursor)["next"] == location.table.key.to_user_string()
+    monkeypatch.undo()
+    assert asked(location.tick(COMPACTION, late.cursor)) == [FIRST.isoformat()]
+
+
+def test_each_look_at_a_large_table_comes_nearer_to_its_end(written_by_others, profile, tmp_path):
+    location = written_by_others([FIRST])
+    table = profile.pyiceberg().load_table(location.table.spec.table)
+    for n in range(1, 4):
+        on_paper.append(table.refresh(), [FIRST + timedelta(days=n)], 2)
+    cache, said = ManifestCache(tmp_path / "cache.sqlite"), []
+    for _ in range(10):
+        try:
+            health = read_health(profile, location.table.spec, cache=cache, deadline=0)
+            break
+        except TimeoutError as error:
+            said.append(str(error))
+    assert said == ["1 of 4 manifests were read", "1 of 3 manifests were read", "1 of 2 manifests were read"]
+    assert health == read_health(profile, location.table.spec)
+
+
+def test_attempts_are_read_in_the_next_tick_where_time_ran_out(written_by_others, monkeypatch):
+    location = written_by_others(every_second(3))
+    location.tick(COMPACTION)
+    monkeypatch.setattr(event_log, "_AT_ONCE", 1)
+    events = Events(location.instance, {})
+    for unread in (3, 2):
+        with pytest.raises(TimeoutError, match=f"1 of {unread} events"):
+            shown_digests(events, location.table, deadline=0)
+    assert set(shown_digests(events, location.table, deadline=0)) == set(every_second(3))
