@@ -5,7 +5,7 @@ from datetime import datetime
 
 from iceberg_assets.health.facts import DataFile, TableHealth
 from iceberg_assets.health.rewrite_rule import rule
-from iceberg_assets.health.unit import compaction_unit
+from iceberg_assets.health.unit import unit_of
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.units import format_count
 
@@ -16,7 +16,9 @@ def outside(spec: TableSpec, health: TableHealth, now: datetime) -> str | None:
     Files that are compacted with a date's month, year or table are reached. So are those whose dates are not known.
     """
     settings = rule(spec.maintenance.compact.options, health.properties)
-    units = {compaction_unit(spec, health, day, now) for day in health.dates}
+    newest = spec.dates.last(now)
+    carrier = max(health.dates, default=newest)
+    units = {unit_of(day, health.grain, newest=newest, newest_with_data=carrier) for day in health.dates}
     if any(unit.first is None for unit in units):
         return None
     counted = Counter(

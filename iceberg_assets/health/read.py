@@ -4,6 +4,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
 from math import inf
 from typing import Any, cast
 
@@ -126,6 +127,7 @@ class _DateColumn:
         self.id = field.field_id
         self.kind = _kind(spec, field.field_type)
         self.specs = {one.spec_id: self._fields(one) for one in metadata.partition_specs}
+        self._spans: dict[tuple[int, tuple[Any, ...]], list[Span]] = {}
         self.grain = grain_of(transform for _, transform in self.specs[metadata.default_spec_id])
 
     def _fields(self, spec: PartitionSpec) -> list[tuple[int, str]]:
@@ -138,19 +140,18 @@ class _DateColumn:
 
     def span(self, spec_id: int, entry: Entry) -> Span | tuple[None, None]:
         """The dates that a data file's rows can be of, by its partition and its bounds; None: any."""
-        found = [
-            span
-            for position, transform in self.specs[spec_id]
-            if (span := partition_span(transform, self.kind, entry.partition[position]))
-        ]
+        found = self._of_partition(spec_id, entry.partition)
         if entry.first is not None and entry.last is not None:
-            found.append((date.fromordinal(entry.first), date.fromordinal(entry.last)))
-        if not found:
-            return None, None
-        narrowest = found[0]
-        for other in found[1:]:
-            narrowest = overlap(narrowest, other)
-        return narrowest
+            found = [*found, (date.fromordinal(entry.first), date.fromordinal(entry.last))]
+        return reduce(overlap, found) if found else (None, None)
+
+    def _of_partition(self, spec_id: int, partition: tuple[Any, ...]) -> list[Span]:
+        # Many files share a partition.
+        key = (spec_id, partition)
+        if key not in self._spans:
+            spans = (partition_span(how, self.kind, partition[position]) for position, how in self.specs[spec_id])
+            self._spans[key] = [span for span in spans if span]
+        return self._spans[key]
 
 
 def _kind(spec: TableSpec, field_type: object) -> Kind:
