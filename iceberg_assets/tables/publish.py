@@ -23,7 +23,7 @@ from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.recover import Clock, Recovered, clear_away, recover
 from iceberg_assets.tables.replace import going, rows_of
 from iceberg_assets.tables.source import RawFile
-from iceberg_assets.tables.staging import compare, newest, stage
+from iceberg_assets.tables.staging import compare, move_ref, newest, stage
 from iceberg_assets.tables.target import dropped, load_target
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class Publisher:
                 statement = call(catalog, "fast_forward", table=table, branch="main", to=claim.branch)
             else:
                 statement = call(catalog, "cherrypick_snapshot", table=table, snapshot_id=staged)
-            self.spark.sql(statement).collect()
+            move_ref(self.spark, statement)
         except Exception as error:  # noqa: BLE001 - raised below, unless the metadata knows better
             failure = error
         lineage = newest(self.profile, self.spec)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DISTRIBUTION = "write.distribution-mode"
+# Another commit in between is the rule where several runners begin at once, five of them in a row are not.
+_TRIES = 5
 
 
 def stage(
@@ -43,7 +45,8 @@ def stage(
     Raises:
         SourceError: there are more or fewer rows to be deleted than the ledger knows of.
     """
-    spark.sql(f"ALTER TABLE {sql_name(profile, spec)} CREATE BRANCH {quote(claim.branch)}")
+    # The name is the claim's own: where the branch is there after a refusal, it is this one.
+    move_ref(spark, f"ALTER TABLE {sql_name(profile, spec)} CREATE BRANCH IF NOT EXISTS {quote(claim.branch)}")
     on_step("branched")
     if claim.replaces:
         delete_dates(spark, profile, spec, claim, going)
@@ -61,6 +64,20 @@ def stage(
     if len(staged) != 1:
         raise IcebergAssetsError(f"{spec.name}: claim {claim.id} was staged {len(staged)} times; try again")
     return next(iter(staged))
+
+
+def move_ref(spark: "SparkSession", statement: str) -> None:
+    """Carry out a statement that makes or moves a branch, again where another commit came in between.
+
+    Iceberg's appends begin anew by themselves then; its UpdateSnapshotReferencesOperation does not, and is refused.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            spark.sql(statement).collect()
+            return
+        except Exception as error:
+            if not left or "CommitFailedException" not in str(error):
+                raise
 
 
 def compare(profile: Profile, spec: TableSpec, claim: Claim, staged: int, rows: int) -> None:

@@ -93,8 +93,9 @@ def play_barrier(world: World, left: Runner, right: Runner, round_: BarrierRound
     assert len(waiting) == 2, "one of them ended before the barrier"
     for runner in waiting:
         runner.go_on()
-    for runner in waiting:
-        all_done(runner.result())
+    # Both, before either is judged: what one has not been asked for would be taken for the next round's answer.
+    for outcomes in [runner.result() for runner in waiting]:
+        all_done(outcomes)
     planned = f"two at once from {round_.barrier}"
     return Played(round_.seed, planned, (), settled(world, left), time.monotonic() - started)
 

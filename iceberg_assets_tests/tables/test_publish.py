@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from iceberg_assets.spec import Status
 from iceberg_assets.tables import Ledger, append, protected_since, recover
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, CLAIM_PROPERTY, Claim
 from iceberg_assets.tables.publish import STEPS
+from iceberg_assets.tables.staging import move_ref
 from iceberg_assets.tables.target import sql_name
 from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, Killed, kill_at
 
@@ -311,6 +313,17 @@ def test_a_crash_leaves_nothing_that_a_second_append_of_other_dates_trips_over(
     assert append(lambda: spark, feed.profile, feed.spec, [D2])[D2].status is Status.DONE
     assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
     assert feed.ids() == [1, 2]
+
+
+def test_branches_made_at_once_are_all_made(spark: "SparkSession", feed: Feed) -> None:
+    """Iceberg refuses to make one where any other commit comes in between, and does not try again by itself."""
+    feed.land(D1, "a", [1])
+    append(lambda: spark, feed.profile, feed.spec, [D1])
+    name = sql_name(feed.profile, feed.spec)
+    statements = [f"ALTER TABLE {name} CREATE BRANCH IF NOT EXISTS b{number}" for number in range(12)]
+    with ThreadPoolExecutor(3) as runners:
+        list(runners.map(lambda statement: move_ref(spark, statement), statements))
+    assert feed.table.metadata.refs.keys() == {"main", *(f"b{number}" for number in range(12))}
 
 
 def test_what_a_user_tagged_is_not_cleared_away(spark: "SparkSession", feed: Feed) -> None:
