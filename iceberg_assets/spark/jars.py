@@ -18,7 +18,15 @@ _OF_RESOLVER = ("spark.jars.", "spark.driver.extraJavaOptions")
 
 def jars(profile: Profile) -> list[Path]:
     """Where Spark 4.1's resolver (Ivy) keeps the profile's packages, fetched or not."""
-    return [_jar(package) for package in profile.packages]
+    return [_jar(profile, package) for package in profile.packages]
+
+
+def ivy_home(profile: Profile) -> Path:
+    """The resolver's folder: ``spark.jars.ivy`` of the profile, else the one that it has in the user's home.
+
+    It is named to Spark in any case: Java takes the home from the system's list of users, Python from ``HOME``.
+    """
+    return Path(profile.spark.get("spark.jars.ivy") or Path.home() / ".ivy2.5.2")
 
 
 def fetch_jars(profile: Profile) -> None:
@@ -38,7 +46,7 @@ def fetch_jars(profile: Profile) -> None:
         _resolve(profile, log.fileno())
     if missing := _missing(profile):
         raise ConfigurationError(
-            f"profile '{profile.name}' needs {', '.join(missing)}: not in {_jar(missing[0]).parent}, and Spark could "
+            f"profile '{profile.name}' needs {', '.join(missing)}: not in {ivy_home(profile) / 'jars'}, and Spark could "
             "not fetch it. Give this machine access to Maven Central once, or copy the jar there from a machine that "
             f"has it; what the resolver said is in {log.name}"
         )
@@ -51,7 +59,8 @@ def _resolve(profile: Profile, log: int) -> None:
     assert spark is not None
     assert spark.origin is not None
     home = Path(spark.origin).parent
-    settings = [f"--conf={name}={value}" for name, value in profile.spark.items() if name.startswith(_OF_RESOLVER)]
+    given = {"spark.jars.ivy": str(ivy_home(profile)), **profile.spark}
+    settings = [f"--conf={name}={value}" for name, value in given.items() if name.startswith(_OF_RESOLVER)]
     with tempfile.NamedTemporaryFile(suffix=".py") as nothing:
         subprocess.run(
             [home / "bin" / "spark-submit", "--packages", ",".join(profile.packages), *settings, nothing.name],
@@ -63,9 +72,9 @@ def _resolve(profile: Profile, log: int) -> None:
 
 
 def _missing(profile: Profile) -> list[str]:
-    return [package for package in profile.packages if not _jar(package).is_file()]
+    return [package for package in profile.packages if not _jar(profile, package).is_file()]
 
 
-def _jar(package: str) -> Path:
+def _jar(profile: Profile, package: str) -> Path:
     group, artifact, version = package.split(":")
-    return Path.home() / ".ivy2.5.2" / "jars" / f"{group}_{artifact}-{version}.jar"
+    return ivy_home(profile) / "jars" / f"{group}_{artifact}-{version}.jar"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark.jars import fetch_jars, jars
+from iceberg_assets.spark.jars import fetch_jars, ivy_home, jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ def settings(profile: Profile) -> dict[str, str]:
     rendered, local = profile.spark_settings(), jars(profile)
     if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in local):
         return rendered | {"spark.driver.extraClassPath": os.pathsep.join(map(str, local))}
-    return rendered | {"spark.jars.packages": ",".join(profile.packages)}
+    return rendered | {"spark.jars.packages": ",".join(profile.packages), "spark.jars.ivy": str(ivy_home(profile))}
 
 
 def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] | None" = None) -> "SparkSession":
