@@ -46,9 +46,9 @@ def fetch_jars(profile: Profile) -> None:
         _resolve(profile, log.fileno())
     if missing := _missing(profile):
         raise ConfigurationError(
-            f"profile '{profile.name}' needs {', '.join(missing)}: not in {ivy_home(profile) / 'jars'}, and Spark could "
-            "not fetch it. Give this machine access to Maven Central once, or copy the jar there from a machine that "
-            f"has it; what the resolver said is in {log.name}"
+            f"profile '{profile.name}' needs {', '.join(missing)}: not in {ivy_home(profile) / 'jars'}, and Spark "
+            "could not fetch it. Give this machine access to Maven Central once, or copy the jar there from one "
+            f"that has it; what the resolver said is in {log.name}"
         )
     Path(log.name).unlink()
 
