@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from pyiceberg.transforms import DayTransform
 from typer.testing import CliRunner, Result
 
 from iceberg_assets.cli import app, declared_tables
@@ -86,6 +87,21 @@ def test_health_for_people_shows_the_dates_and_the_table(own_project: Path) -> N
     assert result.exit_code == 0
     assert "2024-05-30" in result.stdout
     assert f"{FILES} snapshots" in result.stdout
+
+
+def test_health_names_the_ref_that_holds_snapshots_back_and_counts_files_of_older_specs(own_project: Path) -> None:
+    file = own_project / "defs" / "shop.orders" / "defs.yaml"
+    file.write_text(file.read_text().replace("quiet_for: 0s", "expire: {older_than: 0s, minimum_age: 0s}"))
+    table = load_profile("local", own_project).pyiceberg().load_table("shop.orders")
+    table.manage_snapshots().create_tag(table.snapshots()[1].snapshot_id, "audit-2024").commit()
+    with table.update_spec() as change:
+        change.add_field("ts", DayTransform())
+
+    told = run("health").stdout
+    assert "audit-2024 holds back 1 snapshot that would expire" in told
+    assert f"{FILES} data files of older partition specs" in told
+    (found,) = run_json("health")
+    assert (found["pinned_snapshots"], found["old_spec_files"]) == ({"audit-2024": 1}, FILES)
 
 
 def test_a_declared_table_that_does_not_exist_yet_says_so(own_project: Path) -> None:

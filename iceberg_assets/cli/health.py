@@ -1,6 +1,6 @@
 """``health`` and ``plan``: how tables are and what should be done to them, from Iceberg's metadata, without Spark."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,10 +9,10 @@ import typer
 from rich.table import Table
 
 from iceberg_assets.cli.common import JsonOption, ProfileOption, TableArgument, app, chosen, print_json, print_table
-from iceberg_assets.health import DateHealth, Plan, TableHealth, pinned_by, plan, read_health
+from iceberg_assets.health import DateHealth, Plan, Snapshot, TableHealth, pinned_by, plan, read_health
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
-from iceberg_assets.spec.units import format_bytes
+from iceberg_assets.spec.units import format_bytes, format_count
 
 
 @app.command()
@@ -27,6 +27,8 @@ def health(table: TableArgument = None, profile: ProfileOption = None, as_json: 
             typer.echo(f"{look.spec.name} does not exist yet: {look.spec.way_into_being}")
         else:
             typer.echo(f"{look.spec.name}: {_counts(look.health)}")
+            for line in _of_note(look.spec, look.health):
+                typer.echo(f"  {line}")
             print_table(_health_table(look.health))
 
 
@@ -78,9 +80,7 @@ def _health_record(look: _Look) -> dict[str, Any]:
         "snapshots": len(found.snapshots),
         "manifests": len(found.manifests),
         "metadata_files": found.metadata_files,
-        "pinned_snapshots": {
-            ref: len(held) for ref, held in pinned_by(found, look.spec.maintenance.expire, datetime.now(UTC)).items()
-        },
+        "pinned_snapshots": {ref: len(held) for ref, held in _pins(look.spec, found).items()},
         "dates": {day.isoformat(): _file_record(of_day) for day, of_day in sorted(found.dates.items())},
     }
 
@@ -101,6 +101,20 @@ def _file_record(found: TableHealth | DateHealth) -> dict[str, int | float | Non
 
 def _counts(found: TableHealth) -> str:
     return f"{len(found.snapshots)} snapshots, {len(found.manifests)} manifests, {found.metadata_files} metadata files"
+
+
+def _of_note(spec: TableSpec, found: TableHealth) -> Iterator[str]:
+    """What a table need not have, and is told where it does."""
+    if found.delete_files:
+        yield f"{found.delete_ratio:.0%} of the rows written are deleted by {format_count(found.delete_files, 'file')}"
+    if found.old_spec_files:
+        yield f"{format_count(found.old_spec_files, 'data file')} of older partition specs"
+    for ref, held in _pins(spec, found).items():
+        yield f"{ref} holds back {format_count(len(held), 'snapshot')} that would expire"
+
+
+def _pins(spec: TableSpec, found: TableHealth) -> Mapping[str, tuple[Snapshot, ...]]:
+    return pinned_by(found, spec.maintenance.expire, datetime.now(UTC))
 
 
 def _health_table(found: TableHealth) -> Table:

@@ -83,11 +83,11 @@ def pinned_by(health: TableHealth, policy: Expire, now: datetime) -> Mapping[str
     """
     main = tuple(ref for ref in health.refs if ref.name == "main")
     free = expirable(replace(health, refs=main), policy, now)
-    pins = {
-        ref.name: tuple(one for one in free if one not in expirable(replace(health, refs=(*main, ref)), policy, now))
-        for ref in health.refs
-        if ref.name != "main" and not ref.name.startswith(LEASE_PREFIX)
-    }
+    pins = {}
+    for ref in health.refs:
+        if ref.name != "main" and not ref.name.startswith(LEASE_PREFIX):
+            going = {one.id for one in expirable(replace(health, refs=(*main, ref)), policy, now)}
+            pins[ref.name] = tuple(one for one in free if one.id not in going)
     return {name: held for name, held in pins.items() if held}
 
 

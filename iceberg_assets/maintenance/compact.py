@@ -76,7 +76,7 @@ def _rewrite(
     removed, added = (sum(getattr(one, name) for one in commits) for name in ("removed_files", "added_files"))
     if broken := next((one for one in commits if not one.rows_preserved), None):
         return _taken_back(profile, spec, broken)
-    figures = f"{removed} files of {planned} planned became {added}"
+    figures = f"{removed} files of {planned} planned became {added}: {_why(due)}"
     status = Status.FAILED if removed == 0 else Status.PARTIAL if removed < planned else Status.DONE
     return replace(
         _outcome(status, figures),
@@ -89,6 +89,12 @@ def _rewrite(
             "iceberg/rows_compared": sum(one.rows_after for one in commits),
         },
     )
+
+
+def _why(due: DateHealth) -> str:
+    """Why the date was rewritten: the rule's words on its first group."""
+    several = f", and {len(due.groups) - 1} groups more" if len(due.groups) > 1 else ""
+    return f"{due.groups[0].reason}{several}"
 
 
 def _taken_back(profile: Profile, spec: TableSpec, broken: Replacement) -> Outcome:

@@ -8,7 +8,7 @@ import dagster as dg
 from iceberg_assets import maintenance
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance import Maintained
-from iceberg_assets.orchestration.checks import ROWS_PRESERVED, rows_preserved
+from iceberg_assets.orchestration.checks import REWRITES, ROWS_PRESERVED, evaluations, rows_in_doubt, rows_preserved
 from iceberg_assets.orchestration.metadata import (
     REASON,
     STATUS,
@@ -17,6 +17,8 @@ from iceberg_assets.orchestration.metadata import (
     outcome_metadata,
     problem_table,
 )
+from iceberg_assets.orchestration.pictures import file_sizes, snapshots_timeline
+from iceberg_assets.orchestration.rewritten import file_table, rewritten
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Status
@@ -33,8 +35,7 @@ _DESCRIPTIONS = {
     "table's orphans.every, and after a run that died.",
 }
 
-# What each operation's rewrite is checked for, with its materialization.
-_CHECKED = (Operation.COMPACT, Operation.REWRITE_MANIFESTS)
+_WHY = " Why a run was started, and what came of it, is in iceberg/reason of each date and in the sensor's tick."
 
 
 class MaintenanceConfig(dg.Config):
@@ -63,7 +64,8 @@ def append_asset(table: TableAsset) -> dg.AssetsDefinition:
     @dg.asset(
         key=table.key,
         description=f"Iceberg table {table.spec.name}: raw Parquet of {table.spec.source and table.spec.source.path}, "
-        "appended exactly once however often a date is materialized.",
+        "appended exactly once however often a date is materialized. Its plots show the files of each date, whoever "
+        "wrote them.",
         partitions_def=table.partitions,
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={table.resource_key},
@@ -82,7 +84,7 @@ def append_asset(table: TableAsset) -> dg.AssetsDefinition:
         health = maintenance.health_of(table.profile, table.spec)
         _observe_late_dates(context, table, health, outcomes)
         said = {day: _said_of_append(outcome) for day, outcome in outcomes.items()}
-        _materialize(context, table.key, health, said, bad, reports=reports)
+        _materialize(context, table, table.key, health, said, bad, reports=reports)
         return dg.MaterializeResult()
 
     return appended
@@ -107,21 +109,24 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
     @dg.asset(
         key=table.key_of(operation),
         deps=[upstream],
-        description=_DESCRIPTIONS[operation],
+        description=_DESCRIPTIONS[operation] + _WHY,
         partitions_def=table.partitions,
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={table.resource_key},
-        check_specs=[dg.AssetCheckSpec(ROWS_PRESERVED, asset=table.key_of(operation))] if operation in _CHECKED else [],
+        check_specs=[_check_of_rows(table, operation)] if operation in REWRITES else [],
         kinds={"iceberg", "spark"},
         group_name=table.slug,
         pool=table.maintenance_pool,
     )
     def maintained(context: dg.AssetExecutionContext, config: MaintenanceConfig) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        if operation is Operation.EXPIRE_SNAPSHOTS and (doubt := rows_in_doubt(context.instance, table)):
+            raise dg.Failure(f"nothing was expired: {doubt}", allow_retries=False)
         result = _operate(operation, _session(context, table), table, _days(context), config)
-        said = {day: outcome_metadata(outcome) for day, outcome in result.outcomes.items()}
+        shown = _shown(operation, table, result)
+        said = {day: outcome_metadata(outcome) | shown.get(day, {}) for day, outcome in result.outcomes.items()}
         bad = {day: outcome.reason for day, outcome in result.outcomes.items() if not outcome.green}
-        checks = [rows_preserved(table, operation, result.outcomes)] if operation in _CHECKED else []
-        _materialize(context, table.key_of(operation), result.after, said, bad, checks)
+        checks = [rows_preserved(table, operation, result.outcomes)] if operation in REWRITES else []
+        _materialize(context, table, table.key_of(operation), result.after, said, bad, checks)
         return dg.MaterializeResult(check_results=checks)
 
     return maintained
@@ -142,6 +147,29 @@ def _operate(
     return operations[operation]()
 
 
+def _check_of_rows(table: TableAsset, operation: Operation) -> dg.AssetCheckSpec:
+    """Blocking: what comes after a rewrite that changed rows must not take away what it would be taken back to."""
+    words = "Whether the rewrite left the rows as they were: counted in its snapshot and in that snapshot's parent."
+    return dg.AssetCheckSpec(ROWS_PRESERVED, asset=table.key_of(operation), blocking=True, description=words)
+
+
+def _shown(operation: Operation, table: TableAsset, result: Maintained) -> dict[date, dict[str, object]]:
+    """What an operation shows beside its figures, by date. A picture is of the whole run: its last date has it."""
+    if operation is Operation.COMPACT:
+        files = rewritten(table.spec, result, datetime.now(UTC))
+        shown: dict[date, dict[str, object]] = {day: {"iceberg/files": file_table(one)} for day, one in files.items()}
+        if files:
+            sizes = (
+                [file.size for one in files.values() for file in getattr(one, side)] for side in ("before", "after")
+            )
+            shown[max(files)]["iceberg/file_sizes"] = file_sizes(*sizes)
+        return shown
+    if operation is Operation.EXPIRE_SNAPSHOTS and result.before.snapshots and result.outcomes:
+        left = {snapshot.id for snapshot in result.after.snapshots}
+        return {max(result.outcomes): {"iceberg/snapshots": snapshots_timeline(result.before.snapshots, left)}}
+    return {}
+
+
 def _session(context: dg.AssetExecutionContext, table: TableAsset) -> Session:
     return lambda: getattr(context.resources, table.resource_key).session
 
@@ -152,6 +180,7 @@ def _days(context: dg.AssetExecutionContext) -> list[date]:
 
 def _materialize(
     context: dg.AssetExecutionContext,
+    table: TableAsset,
     key: dg.AssetKey,
     health: TableHealth,
     said: Mapping[date, Mapping[str, object]],
@@ -166,26 +195,17 @@ def _materialize(
     Raises:
         dagster.Failure: at least one date is bad.
     """
+    of = event_metadata(table.spec, health)
     if not bad:
         for day, words in said.items():
-            context.add_asset_metadata(event_metadata(health, day, words), asset_key=key, partition_key=day.isoformat())
+            context.add_asset_metadata(of(day, words), asset_key=key, partition_key=day.isoformat())
         return
     # Only on this path: logging and returning a result would double the events.
     for day, words in said.items():
         if day not in bad:
-            context.log_event(
-                dg.AssetMaterialization(key, partition=day.isoformat(), metadata=event_metadata(health, day, words))
-            )
-    for check in checks or []:
-        context.log_event(
-            dg.AssetCheckEvaluation(
-                asset_key=key,
-                check_name=check.check_name or "",
-                passed=check.passed,
-                severity=check.severity,
-                description=check.description,
-            )
-        )
+            context.log_event(dg.AssetMaterialization(key, partition=day.isoformat(), metadata=of(day, words)))
+    for check in evaluations(checks or []):
+        context.log_event(check)
     raise _failure(bad, reports or {})
 
 
@@ -218,8 +238,7 @@ def _observe_late_dates(
     for outcome in outcomes.values():
         for day, rows in outcome.late.items():
             late[day] = late.get(day, 0) + rows
+    of = event_metadata(table.spec, health)
     for day in sorted(late.keys() - outcomes.keys()):
         words = observed(f"{late[day]} late rows were appended with another date's files")
-        context.log_event(
-            dg.AssetObservation(table.key, partition=day.isoformat(), metadata=event_metadata(health, day, words))
-        )
+        context.log_event(dg.AssetObservation(table.key, partition=day.isoformat(), metadata=of(day, words)))

@@ -1,13 +1,13 @@
 """Facts and outcomes as Dagster metadata: one meaning for each key, on every event, so that they plot."""
 
-from collections.abc import Mapping
-from datetime import date
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
 
 import dagster as dg
 from pyiceberg.schema import Schema
 
-from iceberg_assets.health import TableHealth
-from iceberg_assets.spec import Outcome, Status
+from iceberg_assets.health import TableHealth, pinned_by
+from iceberg_assets.spec import Outcome, Status, TableSpec
 from iceberg_assets.spec.table import format_identifier
 from iceberg_assets.tables import AppendOutcome
 
@@ -21,6 +21,9 @@ _TABLED = 50
 
 Metadata = dict[str, dg.TableSchemaMetadataValue | str | int | float | bool]
 
+EventMetadata = Callable[[date, Mapping[str, object]], Metadata]
+"""Everything that an append, a maintenance or an observation says about one date: given the date, and what was done."""
+
 
 def partition_metadata(health: TableHealth, day: date) -> Metadata:
     """The files of one date."""
@@ -31,6 +34,8 @@ def partition_metadata(health: TableHealth, day: date) -> Metadata:
             "iceberg/small_files": 0,
             "iceberg/small_files_waiting": 0,
             "iceberg/delete_files": 0,
+            "iceberg/delete_ratio": 0.0,
+            "iceberg/old_spec_files": 0,
             "iceberg/total_bytes": 0,
             "iceberg/average_file_bytes": 0.0,
             "dagster/partition_row_count": 0,
@@ -41,6 +46,9 @@ def partition_metadata(health: TableHealth, day: date) -> Metadata:
         "iceberg/small_files": found.small_files,
         "iceberg/small_files_waiting": found.small_files_waiting,
         "iceberg/delete_files": found.delete_files,
+        # Always a float: a key that is once a whole number and once not is two series to a plot.
+        "iceberg/delete_ratio": float(round(found.delete_ratio, 4)),
+        "iceberg/old_spec_files": found.old_spec_files,
         "iceberg/total_bytes": found.total_bytes,
         "iceberg/average_file_bytes": float(found.average_file_bytes),
         DIGEST: found.digest,
@@ -48,16 +56,21 @@ def partition_metadata(health: TableHealth, day: date) -> Metadata:
     }
 
 
-def table_metadata(health: TableHealth) -> Metadata:
+def table_metadata(spec: TableSpec, health: TableHealth) -> Metadata:
     """The table as a whole."""
+    pins = pinned_by(health, spec.maintenance.expire, datetime.now(UTC))
     return {
         "iceberg/table_data_files": health.data_files,
         "iceberg/table_small_files": health.small_files,
         "iceberg/table_small_files_waiting": health.small_files_waiting,
         "iceberg/table_delete_files": health.delete_files,
+        "iceberg/table_delete_ratio": float(round(health.delete_ratio, 4)),
+        "iceberg/table_old_spec_files": health.old_spec_files,
         "iceberg/table_total_bytes": health.total_bytes,
         "iceberg/table_average_file_bytes": float(health.average_file_bytes),
         "iceberg/table_snapshots": len(health.snapshots),
+        "iceberg/table_pinned_snapshots": len({one.id for held in pins.values() for one in held}),
+        "iceberg/pinned_by": ", ".join(f"{name}: {len(held)}" for name, held in sorted(pins.items())),
         "iceberg/table_manifests": len(health.manifests),
         "iceberg/table_metadata_files": health.metadata_files,
         "dagster/table_name": format_identifier(health.table),
@@ -121,9 +134,14 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def event_metadata(health: TableHealth, day: date, said: Mapping[str, object]) -> Metadata:
-    """Everything that an append, a maintenance or an observation says about one date."""
-    return {**partition_metadata(health, day), **table_metadata(health), **said}  # type: ignore[dict-item]
+def event_metadata(spec: TableSpec, health: TableHealth) -> EventMetadata:
+    """What is said of the table at that moment; of the table as a whole it is worked out once for all dates."""
+    whole = table_metadata(spec, health)
+
+    def of(day: date, said: Mapping[str, object]) -> Metadata:
+        return {**partition_metadata(health, day), **whole, **said}  # type: ignore[dict-item]
+
+    return of
 
 
 def observed(reason: str) -> Metadata:

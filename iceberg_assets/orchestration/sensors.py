@@ -12,9 +12,15 @@ import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 from pydantic import TypeAdapter
 
+from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan
-from iceberg_assets.orchestration.checks import evaluate as evaluate_checks
-from iceberg_assets.orchestration.checks import evaluate_source, evaluations
+from iceberg_assets.orchestration.checks import (
+    evaluate_declaration,
+    evaluate_health,
+    evaluate_source,
+    evaluate_upkeep,
+    evaluations,
+)
 from iceberg_assets.orchestration.event_log import Events, running, shown_digests
 from iceberg_assets.orchestration.memory import Look, Memory, pointers
 from iceberg_assets.orchestration.metadata import event_metadata, observed
@@ -28,8 +34,8 @@ UPKEEP = "iceberg_upkeep"
 _OBSERVED_DATES = 200
 """So many dates are shown in one tick; each costs some 7 ms on SQLite, and the others follow."""
 
-_SOURCE_LOOKS = (timedelta(minutes=1), timedelta(minutes=15))
-"""Raw files and ledgers are looked at no more often, and no less."""
+_LOOKS = (timedelta(minutes=1), timedelta(minutes=15))
+"""Raw files, ledgers and the clock are looked at for the checks no more often, and no less."""
 
 _TICK_SECONDS = 40
 """Dagster ends a tick after 60 s; tables that are not reached are the first of the next one."""
@@ -100,8 +106,8 @@ def evaluate(
     """One tick: look at each table in turn, within the tick's time.
 
     The sensor of compaction is the one that shows changed dates and evaluates the checks. The cursor holds, by table,
-    the metadata pointer last shown, what its ledger's checks said and when, and the table that the next tick begins
-    with.
+    the metadata pointer last shown, which checks are red and when they were evaluated, and the table that the next
+    tick begins with.
     """
     cursor = _read_cursor(context.cursor)
     shown: dict[str, str] = cursor.get("shown", {})
@@ -128,8 +134,8 @@ def evaluate(
             new = health and shown.get(name) != health.metadata_location
             if health and new and _show(tick, table, health, decided, events, deadline):
                 shown[name] = health.metadata_location
-            if table.spec.source and (looked.touched or _source_is_due(table, checked.get(name))):
-                checked[name] = _check_source(context, tick, table, checked.get(name))
+            if new or looked.touched or _checks_are_due(table, checked.get(name)):
+                checked[name] = _check(context, tick, table, looked, decided, checked.get(name), committed=bool(new))
         except TimeoutError as late:
             unreached = name
             tick.reasons.append(f"{name}: {late} within {_TICK_SECONDS} s, the next tick begins with it")
@@ -137,6 +143,8 @@ def evaluate(
         except Exception as error:
             # Whatever is wrong with one table, the others are looked at.
             context.log.exception(f"{name} could not be looked at")
+            if isinstance(error, ConfigurationError) and Operation.COMPACT in operations:
+                checked[name] = _check_declaration(context, tick, table, checked.get(name))
             tick.reasons.append(f"{name} could not be looked at: {type(error).__name__}: {error}")
     return dg.SensorResult(
         run_requests=tick.requests,
@@ -147,7 +155,7 @@ def evaluate(
 
 
 def _show(tick: Tick, table: TableAsset, health: TableHealth, decided: Plan, events: Events, deadline: float) -> bool:
-    """Record the dates that changed, as observations, and the checks.
+    """Record the dates that changed, as observations.
 
     Returns:
         False where there were more dates than one tick shows.
@@ -155,43 +163,82 @@ def _show(tick: Tick, table: TableAsset, health: TableHealth, decided: Plan, eve
     shown = shown_digests(events, table, deadline)
     partitions = table.spec.dates.between(table.spec.dates.start, date.max, datetime.now(UTC))
     new = [day for day in partitions if day in health.dates and shown.get(day) != health.dates[day].digest]
+    said = event_metadata(table.spec, health)
     for day in new[:_OBSERVED_DATES]:
         words = observed(decided.reason_of(Operation.COMPACT, day))
-        tick.events.append(
-            dg.AssetObservation(table.key, partition=day.isoformat(), metadata=event_metadata(health, day, words))
-        )
-    tick.events += evaluations(evaluate_checks(table, health))
+        tick.events.append(dg.AssetObservation(table.key, partition=day.isoformat(), metadata=said(day, words)))
     return len(new) <= _OBSERVED_DATES
 
 
-def _source_is_due(table: TableAsset, before: Mapping[str, Any] | None) -> bool:
-    """Whether raw files and ledger are to be looked at though nothing was committed: they change by themselves.
+def _checks_are_due(table: TableAsset, before: Mapping[str, Any] | None) -> bool:
+    """Whether the checks are to be evaluated though nothing was committed: some turn by themselves, with time.
 
     An age against its limit needs no finer look than a hundredth of it.
     """
     if before is None:
         return True
-    often = min(max(table.spec.checks.freshness.max / 100, _SOURCE_LOOKS[0]), _SOURCE_LOOKS[1])
+    age = table.spec.checks.freshness.max if table.spec.source else _LOOKS[1] * 100
+    often = min(max(age / 100, _LOOKS[0]), _LOOKS[1])
     return datetime.now(UTC).timestamp() - float(before["at"]) >= often.total_seconds()
 
 
-def _check_source(
-    context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: Mapping[str, Any] | None
+def _check(
+    context: dg.SensorEvaluationContext,
+    tick: Tick,
+    table: TableAsset,
+    looked: Look,
+    decided: Plan,
+    before: Mapping[str, Any] | None,
+    *,
+    committed: bool,
 ) -> Mapping[str, Any]:
-    """Evaluate the checks of ledger and raw files, and record them where they turned, or a materialization hid them.
+    """Evaluate the checks and record those that turned; all, after a commit or where a materialization hid them.
 
     Returns:
-        What the next tick goes on from: what was said, and where the watch over the dates stands.
+        What the next tick goes on from: what was said, and where the watch over the raw folders stands.
     """
-    now, watch = datetime.now(UTC), _WATCH.validate_python(before["watch"]) if before else Watch()
-    waiting, watch = keep_watch(table.profile, table.spec, now, watch)
-    results = evaluate_source(table, waiting)
-    newest = context.instance.fetch_materializations(table.key, limit=1).records
-    turned = ",".join(f"{result.check_name}:{result.passed}" for result in results)
-    state = f"{turned}@{newest[0].storage_id if newest else 0}"
-    if before is None or before["said"] != state:
-        tick.events += evaluations(results)
-    return {"said": state, "at": round(now.timestamp()), "watch": _WATCH.dump_python(watch, mode="json")}
+    watch = _WATCH.validate_python(before["watch"]) if before else Watch()
+    if table.spec.source:
+        waiting, watch = keep_watch(table.profile, table.spec, datetime.now(UTC), watch)
+        results = evaluate_declaration(table, waiting) + evaluate_source(table, waiting)
+    else:
+        results = evaluate_declaration(table)
+    newest = _materialized(context, table)
+    anew = committed or before is None or before["materialized"] != newest
+    if looked.health:
+        results += evaluate_upkeep(context.instance, table, looked.health, looked.history, decided)
+    if looked.health and anew:
+        results += evaluate_health(table, looked.health)
+    return _record(tick, results, before, anew=anew) | {
+        "materialized": newest,
+        "watch": _WATCH.dump_python(watch, mode="json"),
+    }
+
+
+def _check_declaration(
+    context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: Mapping[str, Any] | None
+) -> Mapping[str, Any]:
+    """The one check of a table that tells nothing else, perhaps because its column of dates is gone."""
+    said = _record(tick, evaluate_declaration(table), before, anew=before is None)
+    kept = before or {"materialized": _materialized(context, table), "watch": _WATCH.dump_python(Watch(), mode="json")}
+    return {**kept, **said}
+
+
+def _record(
+    tick: Tick, results: Sequence[dg.AssetCheckResult], before: Mapping[str, Any] | None, *, anew: bool
+) -> dict[str, Any]:
+    """Record the results that turned, or all of them; what was not evaluated is as red as it was."""
+    was, evaluated = set(before["red"]) if before else set(), {one.check_name for one in results}
+    red = {one.check_name for one in results if not one.passed}
+    turned = evaluated if anew else evaluated & (was ^ red)
+    tick.events += evaluations(one for one in results if one.check_name in turned)
+    return {"red": sorted(red | (was - evaluated)), "at": round(datetime.now(UTC).timestamp())}
+
+
+def _materialized(context: dg.SensorEvaluationContext, table: TableAsset) -> int:
+    """The newest materialization, after which Dagster shows a check as not evaluated."""
+    records = context.instance.fetch_materializations(table.key, limit=1).records
+    return records[0].storage_id if records else 0
 
 
 def _run_request(table: TableAsset, looked: Look, request: Request) -> dg.RunRequest:
@@ -219,7 +266,11 @@ def _read_cursor(cursor: str | None) -> dict[str, Any]:
     except ValueError:
         return {}
     ours = isinstance(found, dict) and all(isinstance(found.get(key, {}), dict) for key in ("shown", "checked"))
-    return found if ours else {}
+    if not ours:
+        return {}
+    # What an earlier version left of the checks is evaluated anew.
+    checked = {name: one for name, one in found.get("checked", {}).items() if isinstance(one, dict) and "red" in one}
+    return {**found, "checked": checked}
 
 
 def _beginning_with(tables: Sequence[TableAsset], name: str | None) -> list[TableAsset]:

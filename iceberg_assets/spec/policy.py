@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.options import REWRITE_DATA_FILES
@@ -88,37 +88,65 @@ class MaintenancePolicy(SpecModel):
     orphans: Orphans = Orphans()
 
 
-class Check(SpecModel):
-    """A limit that the table's health is held to."""
+Severity = Literal["warn", "error"]
+
+
+class Count(SpecModel):
+    """The most that is fine of something counted."""
 
     max: int = Field(ge=0)
-    severity: Literal["warn", "error"] = "warn"
+    severity: Severity = "warn"
 
 
-class Freshness(SpecModel):
-    """How old a raw file may grow that is landed and not in the table."""
+class Ratio(SpecModel):
+    """The most that is fine of a ratio; 0.3 are three in ten."""
 
-    max: Age = timedelta(days=1)
-    severity: Literal["warn", "error"] = "warn"
+    max: float = Field(ge=0)
+    severity: Severity = "warn"
 
 
-class LedgerComplete(SpecModel):
-    """Whether all that the ledger says is in main still is; there is no limit but none."""
+class Span(SpecModel):
+    """The longest that is fine."""
 
-    severity: Literal["warn", "error"] = "error"
+    max: Age
+    severity: Severity = "warn"
+
+
+class Verdict(SpecModel):
+    """Right or wrong: there is no limit but none."""
+
+    severity: Severity = "warn"
 
 
 class Checks(SpecModel):
-    """The asset checks of one table; the last two only where it has a source.
+    """The asset checks of one table, by name: what is measured is in ``docs/checks.md``.
 
-    Attributes:
-        small_files: data files that compaction would remove, less those it would write.
-        snapshots: snapshots that the table's metadata lists.
-        freshness: age of the oldest raw file that is landed and not in the ledger.
-        ledger_complete: batches in main that the ledger says are; claims in doubt.
+    ``freshness`` and ``ledger_complete`` are those of tables with a source. Of a check that is named here, what is left
+    out stays as it is here.
     """
 
-    small_files: Check = Check(max=0)
-    snapshots: Check = Check(max=1000)
-    freshness: Freshness = Freshness()
-    ledger_complete: LedgerComplete = LedgerComplete()
+    small_files: Count = Count(max=0)
+    files_per_date: Count = Count(max=1000)
+    delete_ratio: Ratio = Ratio(max=0.3)
+    delete_files: Count = Count(max=100)
+    snapshots: Count = Count(max=1000)
+    snapshots_overdue: Span = Span(max=timedelta(days=14))
+    metadata_files: Count = Count(max=100)
+    schema_as_declared: Verdict = Verdict(severity="error")
+    freshness: Span = Span(max=timedelta(days=1))
+    ledger_complete: Verdict = Verdict(severity="error")
+    orphans: Verdict = Verdict()
+    orphans_overdue: Span = Span(max=timedelta(days=7))
+    unproductive_maintenance: Verdict = Verdict(severity="error")
+    pool_limit: Verdict = Verdict()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_what_is_left_out(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        defaults = {name: field.default.model_dump() for name, field in cls.model_fields.items()}
+        return {
+            name: defaults[name] | given if name in defaults and isinstance(given, Mapping) else given
+            for name, given in data.items()
+        }

@@ -4,6 +4,7 @@ from iceberg_assets.tables.append import AppendOutcome, append
 from iceberg_assets.tables.claims import LedgerState
 from iceberg_assets.tables.create import check_places, ensure_table
 from iceberg_assets.tables.ledger import Ledger
+from iceberg_assets.tables.misfit import misfits
 from iceberg_assets.tables.recover import protected_since, recover
 from iceberg_assets.tables.source import RawFile, raw_files
 from iceberg_assets.tables.standing import completeness
@@ -20,6 +21,7 @@ __all__ = [
     "completeness",
     "ensure_table",
     "keep_watch",
+    "misfits",
     "protected_since",
     "raw_files",
     "recover",

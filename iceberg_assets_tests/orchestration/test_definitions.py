@@ -7,6 +7,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from iceberg_assets.spec.policy import Checks
+
 TABLE = """
 type: iceberg_assets.IcebergTable
 attributes:
@@ -75,19 +77,20 @@ def test_a_table_is_an_append_and_four_assets_downstream(location, monkeypatch):
         assert graph.get(key).parent_keys == {upstream}
     for key in [table, *below]:
         node = graph.get(key)
+        for word in ["exactly once"] if key == table else ["Runs ", "iceberg/reason"]:
+            assert word in node.description
         assert node.kinds == {"iceberg", "spark"}
         assert node.backfill_policy == dg.BackfillPolicy.single_run()
         assert node.pools
         keys = node.partitions_def.get_partition_keys()
         assert (keys[0], keys[-1], len(keys)) == ("2024-01-01", "2024-01-31", 31)
     assert {(key.asset_key, key.name) for key in graph.asset_check_keys} == {
-        (table, "small_files"),
-        (table, "snapshots"),
-        (table, "freshness"),
-        (table, "ledger_complete"),
+        *((table, name) for name in Checks.model_fields),
         (below[0], "rows_preserved"),
         (below[1], "rows_preserved"),
     }
+    rewrites = [key for key in graph.asset_check_keys if key.name == "rows_preserved"]
+    assert all(graph.get_check_spec(key).blocking for key in rewrites)
 
 
 def test_a_table_without_a_source_is_maintained_only(location, monkeypatch):
@@ -95,6 +98,8 @@ def test_a_table_without_a_source_is_maintained_only(location, monkeypatch):
     graph = load(location, monkeypatch).resolve_asset_graph()
     table = graph.get(dg.AssetKey(["lake", "events"]))
     assert not table.is_executable
+    checked = {key.name for key in graph.asset_check_keys if key.asset_key == table.key}
+    assert checked == set(Checks.model_fields) - {"freshness", "ledger_complete"}
     assert graph.get(dg.AssetKey(["lake", "events", "compacted"])).is_executable
 
 

@@ -1,0 +1,24 @@
+"""Asset checks: a table's health, its upkeep, its ledger and its raw files, and rows before and after."""
+
+from iceberg_assets.orchestration.checks.evaluate import (
+    evaluate_declaration,
+    evaluate_health,
+    evaluate_source,
+    evaluate_upkeep,
+    health_checks,
+)
+from iceberg_assets.orchestration.checks.figure import evaluations
+from iceberg_assets.orchestration.checks.rows import REWRITES, ROWS_PRESERVED, rows_in_doubt, rows_preserved
+
+__all__ = [
+    "REWRITES",
+    "ROWS_PRESERVED",
+    "evaluate_declaration",
+    "evaluate_health",
+    "evaluate_source",
+    "evaluate_upkeep",
+    "evaluations",
+    "health_checks",
+    "rows_in_doubt",
+    "rows_preserved",
+]
