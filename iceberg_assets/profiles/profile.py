@@ -3,6 +3,7 @@
 import os
 import re
 import sqlite3
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -124,9 +125,9 @@ class Profile(SpecModel):
 def _require_writable(folder: Path, setting: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".iceberg_assets_probe_{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        # Its name is its own: others may look at the same folder in the same moment.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise ConfigurationError(
             f"{setting}: the folder {folder} cannot be written to ({error.strerror}); "

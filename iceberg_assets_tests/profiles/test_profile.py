@@ -1,5 +1,6 @@
 """One profile, seen by both engines, with the environment's word over the file's."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,12 @@ def test_a_warehouse_that_cannot_be_made_is_refused_before_spark_starts(root, mo
     monkeypatch.setenv("ICEBERG_ASSETS_WAREHOUSE", "file/wh")
     with pytest.raises(ConfigurationError, match=r"catalog\.warehouse: the folder .*file/wh cannot be written to"):
         load_profile("local", root=root).prepare()
+
+
+def test_a_profile_is_prepared_by_many_threads_at_once(root):
+    profile = load_profile("local", root=root)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: profile.prepare(), range(400)))
 
 
 def test_the_root_is_the_nearest_folder_with_a_pyproject(root):
