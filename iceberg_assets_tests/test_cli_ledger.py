@@ -10,19 +10,11 @@ from typer.testing import CliRunner, Result
 from iceberg_assets.cli import app
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import call, quote
+from iceberg_assets_tests.declare import declare
 from iceberg_assets_tests.tables.helpers import D1, D2, Feed, make_feed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-DECLARATION = """\
-type: iceberg_assets.IcebergTable
-attributes:
-  table: {table}
-  source: {{path: "{raw}/%Y-%m-%d/*.parquet"}}
-  dates: {{column: ts, start: "2013-01-01", end: "2013-01-31"}}
-  partition_by: [{{col: ts, type: date, func: day}}, {{col: carrier, type: bucket, size: 2}}]
-"""
 
 
 @pytest.fixture
@@ -30,9 +22,13 @@ def feed(profile: Profile, project: Path, tmp_path: Path, namespace: str, monkey
     """A feed whose table is declared in the tests' project, with the working directory there."""
     profile.prepare()
     made = make_feed(profile, tmp_path / "raw", f"{namespace}.flights")
-    file = project / "defs" / namespace / "defs.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text(DECLARATION.format(table=made.spec.name, raw=made.raw))
+    attributes = {
+        "table": made.spec.name,
+        "source": {"path": f"{made.raw}/%Y-%m-%d/*.parquet"},
+        "dates": {"column": "ts", "start": "2013-01-01", "end": "2013-01-31"},
+        "partition_by": [{"col": "ts", "type": "date", "func": "day"}, {"col": "carrier", "type": "bucket", "size": 2}],
+    }
+    declare(project, namespace, attributes)
     monkeypatch.chdir(project)
     monkeypatch.setenv("COLUMNS", "250")
     return made

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from iceberg_assets.cli import app
 from iceberg_assets.spec import parse_table
 from iceberg_assets.tables.quarantine import quarantine
+from iceberg_assets_tests.declare import declare
 
 
 def test_quarantine_lists_and_restores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,9 +19,7 @@ def test_quarantine_lists_and_restores(tmp_path: Path, monkeypatch: pytest.Monke
         "source": {"path": "raw/%Y-%m-%d/*.parquet", "bad_files": "quarantine"},
         "dates": {"column": "ts", "start": "2013-01-01"},
     }
-    declaration = tmp_path / "defs" / "b" / "defs.yaml"
-    declaration.parent.mkdir(parents=True)
-    declaration.write_text(yaml.safe_dump({"type": "iceberg_assets.IcebergTable", "attributes": attributes}))
+    declare(tmp_path, "b", attributes)
     bad = tmp_path / "raw" / "2013-01-01" / "a.parquet"
     bad.parent.mkdir(parents=True)
     bad.write_bytes(b"bad")

@@ -12,16 +12,9 @@ from iceberg_assets.cli import app
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables import operator
+from iceberg_assets_tests.declare import declare
 from iceberg_assets_tests.orchestration.conftest import FIRST, Locate
 from iceberg_assets_tests.orchestration.conftest import locate as locate  # noqa: PLC0414 - a fixture
-
-DECLARATION = """\
-type: iceberg_assets.IcebergTable
-attributes:
-  table: {table}
-  source: {{path: "{path}"}}
-  dates: {{column: ts, start: "2024-01-01", end: "2024-01-31"}}
-"""
 
 
 @pytest.fixture
@@ -51,9 +44,8 @@ def test_a_date_with_nothing_new_needs_no_java(
     location.run(FIRST, FIRST)
     assert location.shown(FIRST)["iceberg/status"] == "nothing_to_do"
 
-    file = project / "defs" / namespace / "defs.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text(DECLARATION.format(table=spec.name, path=spec.source.path))
+    dates = {"column": "ts", "start": "2024-01-01", "end": "2024-01-31"}
+    declare(project, namespace, {"table": spec.name, "source": {"path": spec.source.path}, "dates": dates})
     monkeypatch.chdir(project)
     assert "nothing_to_do" in appended(spec, FIRST, fails=0)
     location.land(FIRST, "b")

@@ -1,9 +1,9 @@
 """What earlier tries tell about the next one. Pure."""
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 
-from iceberg_assets.spec import Attempt, Status
+from iceberg_assets.spec import Attempt, Operation, Status
 
 MOST_FAILURES = 8
 """After so many failures in a row, some four hours, a person has to look; a check says so."""
@@ -29,6 +29,14 @@ def retry_distance(failures: int) -> timedelta:
         # Never "not at all": what was wrong may have been mended by somebody who does not know of us.
         return _GIVEN_UP
     return min(timedelta(minutes=2 ** min(failures - 1, 10)), _LONGEST_DISTANCE)
+
+
+def by_operation(attempts: Iterable[Attempt]) -> Mapping[Operation, Mapping[date, Sequence[Attempt]]]:
+    """The attempts of each operation on each date, in their order."""
+    found: dict[Operation, dict[date, list[Attempt]]] = {}
+    for one in attempts:
+        found.setdefault(one.operation, {}).setdefault(one.day, []).append(one)
+    return found
 
 
 def latest(attempts: Iterable[Attempt]) -> Attempt | None:

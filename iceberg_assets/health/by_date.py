@@ -107,7 +107,7 @@ def _date_health(
         small_files_waiting=waiting,
         delete_files=len(applied),
         deletes=sum(one.rows for one in applied),
-        delete_ratio=delete_ratio(files),
+        delete_ratio=delete_ratio(files, applied),
         old_spec_files=sum(file.spec_id != spec_id for file in files),
         total_bytes=sum(file.size for file in files),
         rows=live_rows(files),

@@ -8,7 +8,7 @@ from iceberg_assets.health.attempts import fruitless
 from iceberg_assets.health.decision import Obstacle, Plan, Request, Waiting, ago, in_words
 from iceberg_assets.health.facts import DateHealth
 from iceberg_assets.health.look import Look
-from iceberg_assets.health.unit import Unit, unit_of
+from iceberg_assets.health.unit import Unit, compaction_unit
 from iceberg_assets.spec import Operation
 from iceberg_assets.spec.units import format_age, format_count
 
@@ -36,11 +36,10 @@ def _verdict(look: Look, found: DateHealth) -> _Verdict | None:
     """Whether a date is asked for; None: the rule finds nothing to do."""
     if not found.groups:
         return None
-    newest, with_data = look.newest
-    unit = unit_of(found.day, look.health.grain, newest=newest, newest_with_data=with_data)
+    unit = compaction_unit(look.spec, look.health, found.day, look.now)
     obstacle = (
-        _compaction_runs(look, unit)
-        or _is_written(look, unit)
+        _in_flight(look, unit, Operation.COMPACT, "a compaction of it")
+        or _in_flight(look, unit, None, "an append to it")
         or _is_not_quiet(look, found)
         or _gained_nothing(look, found, unit)
         or look.failed_lately(look.attempts(Operation.COMPACT, unit))
@@ -73,14 +72,9 @@ def _nothing_due(look: Look) -> Waiting:
     return Waiting((Operation.COMPACT,), (), reason)
 
 
-def _compaction_runs(look: Look, unit: Unit) -> Obstacle | None:
-    runs = any(operation is Operation.COMPACT and unit.covers(day) for operation, day in look.running)
-    return Obstacle("a compaction of it is running or queued") if runs else None
-
-
-def _is_written(look: Look, unit: Unit) -> Obstacle | None:
-    written = any(operation is None and unit.covers(day) for operation, day in look.running)
-    return Obstacle("an append to it is running or queued") if written else None
+def _in_flight(look: Look, unit: Unit, wanted: Operation | None, what: str) -> Obstacle | None:
+    found = any(operation is wanted and unit.covers(day) for operation, day in look.running)
+    return Obstacle(f"{what} is running or queued") if found else None
 
 
 def _is_not_quiet(look: Look, found: DateHealth) -> Obstacle | None:

@@ -217,12 +217,17 @@ class TableHealth:
         """How many data files are live."""
         return len(self.files)
 
-    @property
+    @cached_property
+    def newest_with_data(self) -> date | None:
+        """The newest of the asset's partitions that have data; None where none has."""
+        return max(self.dates, default=None)
+
+    @cached_property
     def delete_ratio(self) -> float:
         """As of a date: deletes that readers apply for each row that was written."""
-        return delete_ratio(self.files)
+        return delete_ratio(self.files, delete_files(self.files))
 
-    @property
+    @cached_property
     def old_spec_files(self) -> int:
         """Data files of other partition specs than the current one."""
         return sum(file.spec_id != self.spec_id for file in self.files)
@@ -248,10 +253,10 @@ def delete_files(files: Iterable[DataFile]) -> frozenset[DeleteFile]:
     return frozenset(one for file in files for one in file.deletes)
 
 
-def delete_ratio(files: Sequence[DataFile]) -> float:
+def delete_ratio(files: Iterable[DataFile], applied: Iterable[DeleteFile]) -> float:
     """The deletes that apply to the files for each row that was written to them; 0 without rows."""
     written = sum(file.rows for file in files)
-    return sum(one.rows for one in delete_files(files)) / written if written else 0.0
+    return sum(one.rows for one in applied) / written if written else 0.0
 
 
 def live_rows(files: Sequence[DataFile]) -> int | None:

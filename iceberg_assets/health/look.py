@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 
-from iceberg_assets.health.attempts import MOST_FAILURES, failures_in_a_row
+from iceberg_assets.health.attempts import MOST_FAILURES, by_operation, failures_in_a_row
 from iceberg_assets.health.decision import Obstacle, ago
 from iceberg_assets.health.facts import TableHealth
 from iceberg_assets.health.unit import Unit
@@ -40,14 +40,5 @@ class Look:
         return [one for day, attempts in by_day.items() if unit is None or unit.covers(day) for one in attempts]
 
     @cached_property
-    def newest(self) -> tuple[date, date]:
-        """The newest partition of the asset, and the newest with data."""
-        newest = self.spec.dates.last(self.now)
-        return newest, max(self.health.dates, default=newest)
-
-    @cached_property
     def _history(self) -> Mapping[Operation, Mapping[date, Sequence[Attempt]]]:
-        found: dict[Operation, dict[date, list[Attempt]]] = {}
-        for one in self.history:
-            found.setdefault(one.operation, {}).setdefault(one.day, []).append(one)
-        return found
+        return by_operation(self.history)

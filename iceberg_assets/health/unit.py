@@ -42,7 +42,7 @@ def compaction_unit(spec: TableSpec, health: TableHealth, day: date, now: dateti
     """The unit that a date belongs to. Its range is the ``where`` of the rewrite, on ``spec.dates.column``."""
     newest = spec.dates.last(now)
     # A table without a time field shows a date for its newest data, which is the one that carries it.
-    return unit_of(day, health.grain, newest=newest, newest_with_data=max(health.dates, default=newest))
+    return unit_of(day, health.grain, newest=newest, newest_with_data=health.newest_with_data or newest)
 
 
 def unit_of(day: date, grain: Grain, *, newest: date, newest_with_data: date) -> Unit:

@@ -111,7 +111,7 @@ def _range(look: Look, operations: Iterable[Operation]) -> tuple[date, ...]:
     """From the first to the last date touched; none: the newest with data, else the newest partition."""
     touched = {day for operation in operations for day in _touched(look, operation)}
     if not touched:
-        touched = {max(look.health.dates, default=look.spec.dates.last(look.now))}
+        touched = {look.health.newest_with_data or look.spec.dates.last(look.now)}
     return tuple(look.spec.dates.between(min(touched), max(touched), look.now))
 
 

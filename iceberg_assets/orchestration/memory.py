@@ -30,10 +30,11 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class Look:
+class Seen:
     """One table, as a decision needs it.
 
     Attributes:
+        history: the attempts on it; none where there is no table to decide on.
         touched: something was committed or a run has ended since the tick before.
     """
 
@@ -68,27 +69,26 @@ class Memory:
         pointer: str | None,
         cache: ManifestCache,
         deadline: float,
-    ) -> Look:
+    ) -> Seen:
         """The table at that metadata pointer; None: there is none.
 
         Raises:
             TimeoutError: the deadline passed; the next tick goes on from where this one came to.
         """
-        events = self.events(instance)
         if pointer is None:
             self._known.pop(table.key, None)
-            return Look(None, attempts(events, table, deadline), touched=True)
+            return Seen(None, (), touched=True)
         known, newest = self._known.get(table.key), table.spec.dates.last(datetime.now(UTC))
         touched = known is None or known.pointer != pointer or known.history is None
         if known is None or (known.pointer, known.newest) != (pointer, newest):
             health = read_health(table.profile, table.spec, cache=cache, deadline=deadline)
             if health is None:
-                return Look(None, attempts(events, table, deadline), touched=True)
+                return Seen(None, (), touched=True)
             known = self._known[table.key] = _Known(health.metadata_location, newest, health)
             self._bound(table.key)
         if known.history is None:
-            known.history = attempts(events, table, deadline)
-        return Look(known.health, known.history, touched)
+            known.history = attempts(self.events(instance), table, deadline)
+        return Seen(known.health, known.history, touched)
 
     def events(self, instance: dg.DagsterInstance) -> Events:
         """The instance's events, those that were read earlier at hand."""

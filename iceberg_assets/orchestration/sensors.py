@@ -22,7 +22,7 @@ from iceberg_assets.orchestration.checks import (
     evaluations,
 )
 from iceberg_assets.orchestration.event_log import Events, running, shown_digests
-from iceberg_assets.orchestration.memory import Look, Memory, pointers
+from iceberg_assets.orchestration.memory import Memory, Seen, pointers
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Operation
@@ -52,7 +52,7 @@ class Tick:
     reasons: list[str] = field(default_factory=list)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = field(default_factory=list)
 
-    def decide(self, table: TableAsset, looked: Look, decided: Plan, operations: frozenset[Operation]) -> None:
+    def decide(self, table: TableAsset, looked: Seen, decided: Plan, operations: frozenset[Operation]) -> None:
         """Take from the plan what is about these operations."""
         name = table.key.to_user_string()
         for request in decided.requests:
@@ -186,7 +186,7 @@ def _check(
     context: dg.SensorEvaluationContext,
     tick: Tick,
     table: TableAsset,
-    looked: Look,
+    looked: Seen,
     decided: Plan,
     before: Mapping[str, Any] | None,
     *,
@@ -241,7 +241,7 @@ def _materialized(context: dg.SensorEvaluationContext, table: TableAsset) -> int
     return records[0].storage_id if records else 0
 
 
-def _run_request(table: TableAsset, looked: Look, request: Request) -> dg.RunRequest:
+def _run_request(table: TableAsset, looked: Seen, request: Request) -> dg.RunRequest:
     """A run of those operations on that range of dates.
 
     Run keys are remembered for ever, also of runs that failed: the state of the table and the latest attempt are in

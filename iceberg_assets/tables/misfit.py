@@ -39,7 +39,7 @@ def misfits(profile: Profile, spec: TableSpec, waiting: Sequence[RawFile] = ()) 
     columns = fields_of(table.schema())
     inspected = inspect(spec, waiting[:_FOOTERS], columns, keep=True)
     # Of one date, as it were: that they came on several makes no difference to their columns.
-    (day,) = {waiting[0].day}
+    day = waiting[0].day
     problems = [
         one for found in judge(spec, {day: inspected}, columns).problems.values() for one in found if one.column
     ]

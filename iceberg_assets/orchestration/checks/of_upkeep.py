@@ -3,13 +3,12 @@
 All of it changes with time and with runs, without a commit to the table.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from functools import cached_property
+from datetime import datetime, timedelta
 
-from iceberg_assets.health import Plan, TableHealth, expirable, expire_arguments
-from iceberg_assets.health.attempts import MOST_FAILURES, failures_in_a_row, green, latest
+from iceberg_assets.health import Plan, Request, TableHealth, Waiting, expirable, expire_arguments
+from iceberg_assets.health.attempts import MOST_FAILURES, by_operation, failures_in_a_row, green, latest
 from iceberg_assets.orchestration.checks.figure import Figure, in_seconds
 from iceberg_assets.spec import Attempt, Operation, Status, TableSpec
 from iceberg_assets.spec.units import format_age, format_count
@@ -36,14 +35,6 @@ class Upkeep:
     pool: tuple[str, int | None]
     orphans: str
     now: datetime
-
-    @cached_property
-    def by_date(self) -> Mapping[tuple[Operation, date], Sequence[Attempt]]:
-        """The attempts of an operation on a date."""
-        found: dict[tuple[Operation, date], list[Attempt]] = {}
-        for one in self.history:
-            found.setdefault((one.operation, one.day), []).append(one)
-        return found
 
 
 def _snapshots_overdue(seen: Upkeep) -> Figure:
@@ -96,17 +87,15 @@ def _orphans_overdue(seen: Upkeep) -> Figure:
 
 def _unproductive(seen: Upkeep) -> Figure:
     """What the plan calls stuck. It stays so while it is tried once more, and while its dates are written to."""
-    stuck = [part for part in (*seen.plan.requests, *seen.plan.waiting) if getattr(part, "stuck", False)]
-    stuck += [
-        part
-        for part in (*seen.plan.requests, *seen.plan.waiting)
-        if part not in stuck
-        and any(
-            failures_in_a_row(seen.by_date.get((operation, day), ()))[0] >= MOST_FAILURES
-            for operation in part.operations
-            for day in part.dates
-        )
-    ]
+    history = by_operation(seen.history)
+
+    def keeps_failing(part: Request | Waiting) -> bool:
+        tries = (history.get(operation, {}).get(day, ()) for operation in part.operations for day in part.dates)
+        return any(failures_in_a_row(one)[0] >= MOST_FAILURES for one in tries)
+
+    called = [one for one in seen.plan.waiting if one.stuck]
+    tried: list[Request | Waiting] = [*seen.plan.requests, *(one for one in seen.plan.waiting if not one.stuck)]
+    stuck = [*called, *(one for one in tried if keeps_failing(one))]
     if not stuck:
         return Figure(0, "no maintenance fails again and again, and none ran without a gain on what is due")
     more = f", and {len(stuck) - _NAMED} more" if len(stuck) > _NAMED else ""
