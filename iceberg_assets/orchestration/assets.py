@@ -8,7 +8,14 @@ import dagster as dg
 from iceberg_assets import maintenance
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance import Maintained
-from iceberg_assets.orchestration.checks import REWRITES, ROWS_PRESERVED, evaluations, rows_in_doubt, rows_preserved
+from iceberg_assets.orchestration.checks import (
+    REWRITES,
+    ROWS_PRESERVED,
+    dates_in_doubt,
+    evaluations,
+    rows_in_doubt,
+    rows_preserved,
+)
 from iceberg_assets.orchestration.metadata import (
     REASON,
     STATUS,
@@ -125,7 +132,10 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
         shown = _shown(operation, table, result)
         said = {day: outcome_metadata(outcome) | shown.get(day, {}) for day, outcome in result.outcomes.items()}
         bad = {day: outcome.reason for day, outcome in result.outcomes.items() if not outcome.green}
-        checks = [rows_preserved(table, operation, result.outcomes)] if operation in REWRITES else []
+        checks = []
+        if operation in REWRITES:
+            doubted = dates_in_doubt(context.instance, table, operation)
+            checks = [rows_preserved(table, operation, result.outcomes, doubted)]
         _materialize(context, table, table.key_of(operation), result.after, said, bad, checks)
         return dg.MaterializeResult(check_results=checks)
 

@@ -6,7 +6,8 @@ import dagster as dg
 import pytest
 
 from iceberg_assets.health.attempts import MOST_FAILURES
-from iceberg_assets.spec import Operation
+from iceberg_assets.orchestration.checks import dates_in_doubt, evaluations, rows_in_doubt, rows_preserved
+from iceberg_assets.spec import Operation, Outcome, Status
 from iceberg_assets.spec.policy import Checks
 from iceberg_assets_tests import on_paper
 from iceberg_assets_tests.orchestration.conftest import FIRST, Location
@@ -138,3 +139,29 @@ def test_a_search_for_orphans_that_was_skipped_is_told_until_one_is_done(watched
     green = table.tick()["orphans"]
     assert green.passed
     assert "3 of 3 orphans removed" in green.description
+
+
+def test_rows_that_a_rewrite_changed_hold_expiry_back_until_their_own_date_is_settled(locate):
+    """A rewrite of another date that goes well must not let the snapshot go that one would roll back to."""
+    location, other = locate(), FIRST + timedelta(days=1)
+    instance, table = location.instance, location.table
+
+    def run_ends(day: date, status: Status, *, preserved: bool | None) -> dg.AssetCheckResult:
+        outcome = Outcome(Operation.COMPACT, status, "snapshot 7 has 2 rows, its parent 3", rows_preserved=preserved)
+        doubted = dates_in_doubt(instance, table, Operation.COMPACT)
+        result = rows_preserved(table, Operation.COMPACT, {day: outcome}, doubted)
+        for event in evaluations([result]):
+            instance.report_runless_asset_event(event)
+        return result
+
+    assert run_ends(FIRST, Status.DONE, preserved=True).passed
+    assert rows_in_doubt(instance, table) is None
+    changed = run_ends(FIRST, Status.FAILED, preserved=False)
+    assert (changed.passed, changed.severity) == (False, dg.AssetCheckSeverity.ERROR)
+    for status, preserved in ((Status.DONE, True), (Status.FAILED, None)):
+        later = run_ends(other, status, preserved=preserved)
+        assert (later.passed, later.severity) == (False, dg.AssetCheckSeverity.WARN), "the other date's run goes on"
+        assert f"changed the rows of {FIRST}, and that is not settled" in (rows_in_doubt(instance, table) or "")
+    assert not run_ends(FIRST, Status.FAILED, preserved=None).passed, "a run that failed has settled nothing"
+    assert run_ends(FIRST, Status.NOTHING_TO_DO, preserved=None).passed
+    assert rows_in_doubt(instance, table) is None

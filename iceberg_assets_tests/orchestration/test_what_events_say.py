@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from dagster._serdes import serialize_value
 
-from iceberg_assets.orchestration.checks import ROWS_PRESERVED
-from iceberg_assets.spec import Operation
+from iceberg_assets.orchestration.checks import evaluations, rows_preserved
+from iceberg_assets.spec import Operation, Outcome, Status
 from iceberg_assets_tests.orchestration.conftest import FIRST, Location, days
 from iceberg_assets_tests.orchestration.test_main_job import COMPACTION, scatter
 
@@ -130,28 +130,22 @@ def the_expiry_shows_which_snapshots_went(kept: Location) -> None:
     assert "data:image/svg+xml;base64," in second["iceberg/snapshots"]
 
 
-def report(location: Location, *, passed: bool) -> None:
-    location.instance.report_runless_asset_event(
-        dg.AssetCheckEvaluation(
-            asset_key=location.table.key_of(Operation.COMPACT),
-            check_name=ROWS_PRESERVED,
-            passed=passed,
-            description="" if passed else "2024-01-01: snapshot 7 has 2 rows, its parent 3",
-        )
-    )
-
-
 def test_nothing_is_expired_while_a_rewrite_is_said_to_have_changed_rows(locate, spark, profile):
-    location = locate(maintenance={"expire": {"older_than": "0s", "minimum_age": "0s"}})
+    location = locate(maintenance={"quiet_for": "0s", "expire": {"older_than": "0s", "minimum_age": "0s"}})
     scatter(location, spark, days(1))
-    report(location, passed=False)
+    changed = Outcome(Operation.COMPACT, Status.FAILED, "snapshot 7 has 2 rows, its parent 3", rows_preserved=False)
+    for event in evaluations([rows_preserved(location.table, Operation.COMPACT, {FIRST: changed})]):
+        location.instance.report_runless_asset_event(event)
     failed = location.run(FIRST, FIRST, "snapshots_expired", fails=True)
     told = str(failed.get_step_failure_events()[0].step_failure_data.error)
-    assert "snapshot 7 has 2 rows, its parent 3" in told
+    assert "2024-01-01: snapshot 7 has 2 rows, its parent 3" in told
     assert "materialize 'compacted'" in told
     assert len(profile.pyiceberg().load_table(location.table.spec.table).snapshots()) == 2
-    report(location, passed=True)
-    location.run(FIRST, FIRST, "snapshots_expired")
+    second = days(2)[1]
+    (check,) = location.run(second, second, "compacted").get_asset_check_evaluations()
+    assert not check.passed
+    assert "rows of 2024-01-01" in check.description
+    location.run(FIRST, FIRST, "compacted", "snapshots_expired")
     assert len(profile.pyiceberg().load_table(location.table.spec.table).snapshots()) == 1
 
 

@@ -8,11 +8,18 @@ from iceberg_assets.orchestration.checks.evaluate import (
     health_checks,
 )
 from iceberg_assets.orchestration.checks.figure import evaluations
-from iceberg_assets.orchestration.checks.rows import REWRITES, ROWS_PRESERVED, rows_in_doubt, rows_preserved
+from iceberg_assets.orchestration.checks.rows import (
+    REWRITES,
+    ROWS_PRESERVED,
+    dates_in_doubt,
+    rows_in_doubt,
+    rows_preserved,
+)
 
 __all__ = [
     "REWRITES",
     "ROWS_PRESERVED",
+    "dates_in_doubt",
     "evaluate_declaration",
     "evaluate_health",
     "evaluate_source",

@@ -1,6 +1,6 @@
 """Whether rewrites left the rows as they were, and what waits until they are known to have."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import date
 
 import dagster as dg
@@ -14,21 +14,50 @@ ROWS_PRESERVED = "rows_preserved"
 REWRITES = (Operation.COMPACT, Operation.REWRITE_MANIFESTS)
 """The operations whose materialization comes with the check."""
 
+_IN_DOUBT = "iceberg/dates_in_doubt"
+
 _ENDED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 
 
-def rows_preserved(table: TableAsset, operation: Operation, outcomes: Mapping[date, Outcome]) -> dg.AssetCheckResult:
-    """Whether each rewrite left the rows as they were."""
-    changed = [f"{day}: {outcome.reason}" for day, outcome in outcomes.items() if outcome.rows_preserved is False]
+def rows_preserved(
+    table: TableAsset, operation: Operation, outcomes: Mapping[date, Outcome], doubted: Set[date] = frozenset()
+) -> dg.AssetCheckResult:
+    """Whether each rewrite left the rows as they were, this run's and those before it.
+
+    Args:
+        table: whose.
+        operation: the rewrite.
+        outcomes: by date, what this run came to.
+        doubted: dates that earlier runs left in doubt. A date is until the operation ends well on it: that another one
+            went well says nothing of its rows.
+    """
+    changed = {day: outcome.reason for day, outcome in outcomes.items() if outcome.rows_preserved is False}
+    settled = {day for day, outcome in outcomes.items() if outcome.green and day not in changed}
+    older = sorted(doubted - settled - changed.keys())
     rewritten = sum(outcome.rows_preserved is not None for outcome in outcomes.values())
+    words = [f"{day}: {reason}" for day, reason in changed.items()]
+    if older:
+        words.append(f"an earlier run changed the rows of {', '.join(map(str, older))}, and that is not settled")
     return dg.AssetCheckResult(
         check_name=ROWS_PRESERVED,
         asset_key=table.key_of(operation),
-        passed=not changed,
-        severity=dg.AssetCheckSeverity.ERROR,
-        description="; ".join(changed) or f"{rewritten} of {len(outcomes)} dates rewritten, rows as before",
-        metadata={"iceberg/dates_changed": len(changed), "iceberg/dates_rewritten": rewritten},
+        passed=not words,
+        # What an earlier run did must not fail this one; expiry waits all the same.
+        severity=dg.AssetCheckSeverity.ERROR if changed or not older else dg.AssetCheckSeverity.WARN,
+        description="; ".join(words) or f"{rewritten} of {len(outcomes)} dates rewritten, rows as before",
+        metadata={
+            "iceberg/dates_changed": len(changed),
+            "iceberg/dates_rewritten": rewritten,
+            _IN_DOUBT: ", ".join(map(str, sorted({*changed, *older}))),
+        },
     )
+
+
+def dates_in_doubt(instance: dg.DagsterInstance, table: TableAsset, operation: Operation) -> frozenset[date]:
+    """The dates whose rows a rewrite has changed, and on which it has not ended well since."""
+    said = _evaluated(instance, table, operation)
+    days = str(said.metadata[_IN_DOUBT].value) if said and _IN_DOUBT in said.metadata else ""
+    return frozenset(date.fromisoformat(day) for day in days.split(", ") if day)
 
 
 def rows_in_doubt(instance: dg.DagsterInstance, table: TableAsset) -> str | None:
@@ -37,10 +66,7 @@ def rows_in_doubt(instance: dg.DagsterInstance, table: TableAsset) -> str | None
     A blocking check holds what comes after it in its own run; expiry mostly has a run of its own.
     """
     for operation in REWRITES:
-        key = dg.AssetCheckKey(table.key_of(operation), ROWS_PRESERVED)
-        # Of a run that died, a check is planned and never evaluated: the one before it counts.
-        ended = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_ENDED)
-        said = ended[0].evaluation if ended else None
+        said = _evaluated(instance, table, operation)
         if said and not said.passed:
             return (
                 f"rows_preserved of '{operation.value}' is red, and the snapshot to roll back to may be among those "
@@ -48,3 +74,10 @@ def rows_in_doubt(instance: dg.DagsterInstance, table: TableAsset) -> str | None
                 "which evaluates the check anew"
             )
     return None
+
+
+def _evaluated(instance: dg.DagsterInstance, table: TableAsset, operation: Operation) -> dg.AssetCheckEvaluation | None:
+    """What the check said last. Of a run that died, it is planned and never evaluated: the one before it counts."""
+    key = dg.AssetCheckKey(table.key_of(operation), ROWS_PRESERVED)
+    ended = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_ENDED)
+    return ended[0].evaluation if ended else None
