@@ -1,0 +1,97 @@
+"""Dagster's pages as Chromium shows them, and the points of their plots as the chart has them."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+INSTALL = "apt-get install -y --no-install-recommends chromium"
+
+_FLAGS = (
+    # Chromium refuses to run as root with its sandbox; the pages are our own.
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_SECONDS = 90
+
+# A plot is a canvas, which shows no text: its values are in the properties of the React component that drew it.
+_PLOTTED = """
+() => [...document.querySelectorAll("canvas")].map((canvas) => {
+  let fiber = canvas[Object.keys(canvas).find((key) => key.startsWith("__reactFiber"))];
+  while (fiber && !fiber.memoizedProps?.data?.datasets) fiber = fiber.return;
+  return (fiber?.memoizedProps.data.datasets ?? []).map(({label, data}) => [label, data]);
+}).flat()
+"""
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Page]:
+    """A page of the webserver at that address, in the distribution's Chromium.
+
+    Raises:
+        FileNotFoundError: there is no Chromium; names the command that installs it.
+    """
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        raise FileNotFoundError(f"the UI is tested in Chromium, and there is none: {INSTALL}")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as profile:
+        context = playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=chromium,
+            args=list(_FLAGS),
+            base_url=url,
+            viewport={"width": 1200, "height": 760},
+        )
+        context.set_default_timeout(_SECONDS * 1000)
+        yield context.pages[0]
+        context.close()
+
+
+def plots(page: Page, table: str) -> Mapping[str, Sequence[Mapping[str, object]]]:
+    """Open the plots of an asset: by metadata key its points, ``x`` and ``y``, as they are drawn."""
+    page.goto(f"/assets/{table}?view=overview")
+    page.get_by_text("Plots", exact=True).first.click()
+    page.locator("canvas").first.wait_for()
+    drawn: Mapping[str, Sequence[Mapping[str, object]]] = dict(page.evaluate(_PLOTTED))
+    return drawn
+
+
+def partitions(page: Page, table: str, day: str) -> str:
+    """Open one partition of an asset, and read the page."""
+    page.goto(f"/assets/{table}?view=partitions&partition={day}")
+    page.get_by_text("Latest materialization").wait_for()
+    return text(page)
+
+
+def check(page: Page, table: str, name: str) -> str:
+    """Open a check of an asset, and read the page."""
+    page.goto(f"/assets/{table}?view=checks&checkDetail={name}")
+    page.get_by_text("Latest execution").wait_for()
+    return text(page)
+
+
+def ticks(page: Page, location: str, sensor: str) -> Sequence[str]:
+    """Open a sensor: its ticks, newest first, as the table has them."""
+    page.goto(f"/locations/{location}/sensors/{sensor}")
+    rows = page.locator("table").last.locator("tbody tr")
+    rows.first.wait_for()
+    return rows.all_inner_texts()
+
+
+def text(page: Page) -> str:
+    """What a person reads on the page."""
+    return page.locator("body").inner_text()
+
+
+def picture(page: Page, file: Path) -> None:
+    """Keep what is to be seen, in few bytes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=file, type="png", animations="disabled")
