@@ -55,19 +55,20 @@ def opened(url: str) -> Iterator[Page]:
         context.close()
 
 
-def plots(page: Page, table: str) -> Mapping[str, Sequence[Mapping[str, object]]]:
-    """Open the plots of an asset: by metadata key its points, ``x`` and ``y``, as they are drawn."""
+def plots(page: Page, table: str) -> Mapping[str, Sequence[float]]:
+    """Open the plots of an asset over time: by metadata key the values of its points, as they are drawn."""
     page.goto(f"/assets/{table}?view=overview")
-    page.get_by_text("Plots", exact=True).first.click()
+    page.get_by_role("button", name="Plots").click()
+    page.get_by_role("button", name="Events").click()
     page.locator("canvas").first.wait_for()
-    drawn: Mapping[str, Sequence[Mapping[str, object]]] = dict(page.evaluate(_PLOTTED))
-    return drawn
+    drawn = dict(page.evaluate(_PLOTTED))
+    return {key: [point["y"] for point in sorted(points, key=lambda p: p["x"])] for key, points in drawn.items()}
 
 
 def partitions(page: Page, table: str, day: str) -> str:
     """Open one partition of an asset, and read the page."""
     page.goto(f"/assets/{table}?view=partitions&partition={day}")
-    page.get_by_text("Latest materialization").wait_for()
+    page.get_by_text("iceberg/reason", exact=True).wait_for()
     return text(page)
 
 
@@ -78,12 +79,14 @@ def check(page: Page, table: str, name: str) -> str:
     return text(page)
 
 
-def ticks(page: Page, location: str, sensor: str) -> Sequence[str]:
-    """Open a sensor: its ticks, newest first, as the table has them."""
+def reason(page: Page, location: str, sensor: str) -> str:
+    """Open a sensor: why its newest tick asked for nothing, as the page shows it where the pointer is."""
     page.goto(f"/locations/{location}/sensors/{sensor}")
-    rows = page.locator("table").last.locator("tbody tr")
-    rows.first.wait_for()
-    return rows.all_inner_texts()
+    page.locator("table").last.get_by_text("0 runs requested").first.hover()
+    shown = page.get_by_role("tooltip").first
+    # The tip itself is for screen readers and not to be seen; what is seen stands around it.
+    shown.wait_for(state="attached")
+    return shown.inner_text()
 
 
 def text(page: Page) -> str:

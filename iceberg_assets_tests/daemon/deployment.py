@@ -60,7 +60,7 @@ class Deployment:
         return f"http://127.0.0.1:{self.web_port}"
 
     def start(self, *names: str) -> None:
-        """Start ``code``, ``daemon`` or ``web``; the code server has answered when it returns."""
+        """Start ``code``, ``daemon`` or ``web``; those with a port have answered when it returns."""
         module = ("--module-name", f"{self.package}.definitions", "--location-name", self.package)
         workspace = ("--workspace", str(self.root / "workspace.yaml"))
         commands = {
@@ -78,8 +78,8 @@ class Deployment:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                 )
-            if name == "code":
-                self._await_port(self.code_port, name)
+            if port := {"code": self.code_port, "web": self.web_port}.get(name):
+                self._await_port(port, name)
 
     def _await_port(self, port: int, name: str) -> None:
         def answers() -> bool:
@@ -110,7 +110,6 @@ class Deployment:
 
     def query(self, text: str, **variables: Any) -> Any:
         """The answer of the webserver's GraphQL."""
-        self._await_port(self.web_port, "web")
         body = json.dumps({"query": text, "variables": variables}).encode()
         request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as answer:
@@ -128,7 +127,7 @@ def deployed(root: Path, package: str, settings: str) -> Iterator[tuple[Deployme
         package: the package with the definitions.
         settings: the text of ``dagster.yaml``.
     """
-    deployment = Deployment(root, package, *_free_ports(2))
+    deployment = Deployment(root, package, *free_ports(2))
     deployment.home.mkdir()
     (deployment.home / "dagster.yaml").write_text(settings)
     (root / "workspace.yaml").write_text(
@@ -144,7 +143,8 @@ def deployed(root: Path, package: str, settings: str) -> Iterator[tuple[Deployme
         instance.dispose()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))

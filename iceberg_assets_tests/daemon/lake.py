@@ -30,6 +30,15 @@ def defs():
     return dg.Definitions.merge(declared, dg.Definitions(executor=dg.in_process_executor))
 """
 
+_PROJECT = f"""
+[tool.dg]
+directory_type = "project"
+
+[tool.dg.project]
+root_module = "{PACKAGE}"
+code_location_name = "{PACKAGE}"
+"""
+
 _ATTRIBUTES = {
     "table": TABLE,
     "source": {"path": "raw/%Y-%m-%d/*.parquet"},
@@ -39,13 +48,13 @@ _ATTRIBUTES = {
     "properties": {"write.distribution-mode": "none", "write.spark.fanout.enabled": "true"},
     "maintenance": {"quiet_for": "0s"},
 }
-_SENSORS = {"sensors": "running", "interval": "5s"}
+_SENSORS = {"sensors": "stopped", "interval": "5s"}
 
 
 def make_project(root: Path) -> None:
     """Write the project, and land its raw files: of each date as many as make it due."""
     files = {
-        "pyproject.toml": f'[tool.dg]\ndirectory_type = "project"\n[tool.dg.project]\nroot_module = "{PACKAGE}"\ncode_location_name = "{PACKAGE}"\n',
+        "pyproject.toml": _PROJECT,
         f"{PACKAGE}/__init__.py": "",
         f"{PACKAGE}/definitions.py": _DEFINITIONS,
         f"{PACKAGE}/defs/events/defs.yaml": _component("IcebergTable", _ATTRIBUTES),
