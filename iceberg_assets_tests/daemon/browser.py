@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Locator, Page, sync_playwright
 
 INSTALL = "apt-get install -y --no-install-recommends chromium"
 
@@ -94,7 +94,11 @@ def text(page: Page) -> str:
     return page.locator("body").inner_text()
 
 
-def picture(page: Page, file: Path) -> None:
-    """Keep what is to be seen, in few bytes."""
+def picture(page: Page, file: Path, below: Locator | None = None) -> None:
+    """Keep what is to be seen, or the part of it that is lower than something."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=file, type="png", animations="disabled")
+    size, box = page.viewport_size, below.bounding_box() if below else None
+    assert size
+    top = box["y"] + box["height"] if box else 0
+    area = {"x": 0, "y": top, "width": size["width"], "height": size["height"] - top}
+    page.screenshot(path=file, clip=area, animations="disabled")

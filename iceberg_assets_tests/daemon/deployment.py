@@ -161,5 +161,4 @@ def sooner(settings: str) -> str:
     assert "free_slots_after_run_end_seconds" in settings
     settings = settings.replace(queue, f"{queue}\n  config: {{dequeue_interval_seconds: 1}}")
     settings = re.sub(r"free_slots_after_run_end_seconds: \d+", "free_slots_after_run_end_seconds: 1", settings)
-    settings = re.sub(r"(run_monitoring:\n  enabled: true)", r"\1\n  poll_interval_seconds: 2", settings)
-    return settings + "\nnux: {enabled: false}\n"
+    return re.sub(r"(run_monitoring:\n  enabled: true)", r"\1\n  poll_interval_seconds: 2", settings)

@@ -29,16 +29,20 @@ def main() -> None:
 
 
 def take(page: Page, folder: Path) -> None:
-    """A picture of each page that the tests read."""
+    """A picture of each page that the tests read; without the rows that name folders of this machine."""
     browser.plots(page, TABLE)
     page.get_by_text("iceberg/data_files", exact=True).scroll_into_view_if_needed()
     browser.picture(page, folder / "plots.png")
+
     browser.check(page, TABLE, "small_files")
     browser.picture(page, folder / "check.png")
+
     browser.partitions(page, f"{TABLE}/compacted", "2013-01-07")
+    page.get_by_text("iceberg/reason", exact=True).evaluate("row => row.scrollIntoView({block: 'start'})")
     browser.picture(page, folder / "partition.png")
+
     browser.reason(page, LOCATION, "iceberg_compaction")
-    browser.picture(page, folder / "tick.png")
+    browser.picture(page, folder / "tick.png", below=page.get_by_text("Cursor", exact=True).first)
 
 
 if __name__ == "__main__":
