@@ -32,20 +32,25 @@ _PLOTTED = """
 """
 
 
-@contextmanager
-def opened(url: str) -> Iterator[Page]:
-    """A page of the webserver at that address, in the distribution's Chromium.
+def chromium() -> str:
+    """Where the distribution's Chromium is.
 
     Raises:
-        FileNotFoundError: there is no Chromium; names the command that installs it.
+        FileNotFoundError: there is none; names the command that installs it.
     """
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
         raise FileNotFoundError(f"the UI is tested in Chromium, and there is none: {INSTALL}")
+    return found
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Page]:
+    """A page of the webserver at that address."""
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as profile:
         context = playwright.chromium.launch_persistent_context(
             profile,
-            executable_path=chromium,
+            executable_path=chromium(),
             args=list(_FLAGS),
             base_url=url,
             viewport={"width": 1200, "height": 760},

@@ -19,6 +19,7 @@ TABLE = "lake/events"
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, dg.DagsterInstance]]:
+    browser.chromium()  # Said before minutes have gone by.
     root = tmp_path_factory.mktemp("lake")
     lake.make_project(root)
     with deployed(root, lake.PACKAGE, sooner((ROOT / "dagster.yaml").read_text())) as both:
