@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DISTRIBUTION = "write.distribution-mode"
+_FANOUT = "write.spark.fanout.enabled"
 
 
 def stage(
@@ -53,14 +54,22 @@ def stage(
         .option("snapshot-property.wap.id", claim.token)
         .option(f"snapshot-property.{CLAIM_PROPERTY}", claim.id)
     )
-    # As an option the table's own mode outweighs whatever the session is set to.
-    if mode := newest(profile, spec).metadata.properties.get(_DISTRIBUTION):
-        writer = writer.option("distribution-mode", mode)
+    writer.options(**write_options(newest(profile, spec).metadata.properties))
     writer.append()
     staged = newest(profile, spec).staged.get(claim.id, frozenset())
     if len(staged) != 1:
         raise IcebergAssetsError(f"{spec.name}: claim {claim.id} was staged {len(staged)} times; try again")
     return next(iter(staged))
+
+
+def write_options(properties: Mapping[str, str]) -> dict[str, str]:
+    """What the table says of writing, as options, which outweigh whatever the session is set to.
+
+    Where it says nothing of fanout there is none: Iceberg's Spark would keep a Parquet writer open for each partition,
+    and a year of dates in one batch fills the heap. Without, it sorts by partition, and has one open at a time.
+    """
+    mode = {"distribution-mode": properties[_DISTRIBUTION]} if _DISTRIBUTION in properties else {}
+    return {**mode, "fanout-enabled": properties.get(_FANOUT, "false")}
 
 
 def compare(profile: Profile, spec: TableSpec, claim: Claim, staged: int, rows: int) -> None:
