@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-intake bench-tick test test-faults test-parity check lint types imports feed dev lock clean
+.PHONY: help setup demo bench-append bench-intake bench-tick test test-faults test-parity check lint types imports feed dev lock screenshots clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -17,8 +17,9 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(READY) ## real flights become a healthy Iceberg table, by sensors; some minutes
-	$(BIN)/python -m demo.run
+DAYS ?= 14
+demo: $(READY) ## real flights become a healthy Iceberg table, by sensors; some minutes, DAYS=366 for the whole year
+	$(BIN)/python -m demo.run --days $(DAYS)
 
 test: lint types imports ## everything that CI runs: lint, types, import rules, all tests, the demo
 	$(PYTEST)
@@ -46,6 +47,9 @@ bench-tick: $(READY) ## a sensor tick over many files, dates and tables: figures
 
 bench-intake: $(READY) ## 10,000 footers, and a date against a ledger of a million files: figures and limits
 	$(BIN)/python -m benchmarks.bench_intake
+
+screenshots: $(READY) ## pictures of the UI for the docs, of what the last `make demo` left
+	$(BIN)/python -m iceberg_assets_tests.daemon.screenshots
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -1,8 +1,10 @@
 """The whole story, headless: raw flights land, are appended, and the daemon's sensors make a healthy table of them.
 
-It works in ``build/demo``, afresh each time, and exits with 1 if any figure is not what it must be.
+It works in ``build/demo``, afresh each time, and exits with 1 if any figure is not what it must be. With ``--days 366``
+it is the whole year, its last UTC date included.
 """
 
+import argparse
 import os
 import shutil
 import sys
@@ -14,6 +16,7 @@ import psutil
 from rich.console import Console
 
 from demo.daemon import check_results, daemon, sensor_runs, wait_until_done
+from demo.feed import DAYS, FIRST_DATE
 from demo.look import load, local_path, longest_gap, look, raw_rows, seconds_since_last_commit
 from demo.memory import PeakMemory
 from demo.report import report
@@ -26,16 +29,18 @@ from iceberg_assets.errors import IcebergAssetsError
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "demo"
 RAW, CATALOG, WAREHOUSE, HOME = (BUILD / name for name in ("raw", "catalog.db", "warehouse", "dagster_home"))
-SECONDS_FOR_THE_SENSORS = 600
 DAY = 86_400
 
 
 def main() -> None:
     """Run the demo, print its tables, exit with 1 where a figure is wrong."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--days", type=int, default=DAYS, help=f"dates from {FIRST_DATE} on")
+    days = arguments.parse_args().days
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
     steps = Steps(console)
     try:
-        figures = run(steps)
+        figures = run(steps, days)
     except IcebergAssetsError as error:
         console.print(f"[red]refused:[/] {error}")
         sys.exit(2)
@@ -49,12 +54,14 @@ def main() -> None:
     console.print("[green]All figures are what they must be.[/]")
 
 
-def run(steps: Steps) -> Figures:
+def run(steps: Steps, days: int) -> Figures:
     """The demo itself, and what it came to."""
     start_afresh()
+    # A wave of a year takes longer than the pause that a date of two weeks needs to be quiet.
+    os.environ["ICEBERG_ASSETS_QUIET_FOR"] = f"{max(30, days // 2)}s"
     with PeakMemory() as memory:
         appended = []
-        for wave in waves(RAW):
+        for wave in waves(RAW, days):
             appended.append(wave)
             steps.add(f"wave {wave.number + 1}", wave.seconds, f"{wave.files} raw files, {len(wave.dates)} dates")
 
@@ -71,7 +78,7 @@ def run(steps: Steps) -> Figures:
 
         with steps.step("daemon and sensors") as result, daemon(ROOT / "workspace.yaml", BUILD / "daemon.log") as child:
             instance = dg.DagsterInstance.get()
-            done = wait_until_done(instance, child, SECONDS_FOR_THE_SENSORS, steps.say)
+            done = wait_until_done(instance, child, 600 + 5 * days, steps.say)
             result.append(f"{len(sensor_runs(instance))} runs{'' if done else ', and the time is up'}")
 
         with steps.step("look after") as result:
@@ -97,6 +104,11 @@ def start_afresh() -> None:
     shutil.rmtree(BUILD, ignore_errors=True)
     HOME.mkdir(parents=True)
     shutil.copy(ROOT / "dagster.yaml", HOME)
+    environment()
+
+
+def environment() -> None:
+    """What processes of the demo find it by."""
     os.environ |= {
         "DAGSTER_HOME": str(HOME),
         "PROFILE": "local",

@@ -37,20 +37,21 @@ class Wave:
     seconds: float
 
 
-def waves(raw: Path) -> Iterator[Wave]:
+def waves(raw: Path, days: int) -> Iterator[Wave]:
     """Land and append wave after wave.
 
     Args:
         raw: the landing place that the table's YAML names.
+        days: how many dates the flights are of.
     """
     with ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn")) as process:
         for number in range(WAVES):
-            yield process.submit(_land_and_append, raw, number).result()
+            yield process.submit(_land_and_append, raw, number, days).result()
 
 
-def _land_and_append(raw: Path, number: int) -> Wave:
+def _land_and_append(raw: Path, number: int, days: int) -> Wave:
     begin = time.monotonic()
-    landed = land(raw, number)
+    landed = land(raw, number, days=days)
     job, instance = _job_and_instance()
     result = job.execute_in_process(
         # The demo has its own line for each wave; the events are in the instance.

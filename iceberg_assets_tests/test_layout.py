@@ -57,6 +57,7 @@ def test_the_instance_limits_its_pools(tmp_path: Path) -> None:
     assert settings["concurrency"]["pools"]["default_limit"] == 1
     assert settings["run_monitoring"]["enabled"]
     assert settings["run_monitoring"]["free_slots_after_run_end_seconds"] > 0
+    assert settings["run_monitoring"]["max_runtime_seconds"] > 0
     assert settings["telemetry"] == {"enabled": False}
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DISTRIBUTION = "write.distribution-mode"
+_FANOUT = "write.spark.fanout.enabled"
 # Another commit in between is the rule where several runners begin at once, five of them in a row are not.
 _TRIES = 5
 
@@ -56,9 +57,7 @@ def stage(
         .option("snapshot-property.wap.id", claim.token)
         .option(f"snapshot-property.{CLAIM_PROPERTY}", claim.id)
     )
-    # As an option the table's own mode outweighs whatever the session is set to.
-    if mode := newest(profile, spec).metadata.properties.get(_DISTRIBUTION):
-        writer = writer.option("distribution-mode", mode)
+    writer.options(**write_options(newest(profile, spec).metadata.properties))
     writer.append()
     staged = newest(profile, spec).staged.get(claim.id, frozenset())
     if len(staged) != 1:
@@ -78,6 +77,16 @@ def move_ref(spark: "SparkSession", statement: str) -> None:
         except Exception as error:
             if not left or "CommitFailedException" not in str(error):
                 raise
+
+
+def write_options(properties: Mapping[str, str]) -> dict[str, str]:
+    """What the table says of writing, as options, which outweigh whatever the session is set to.
+
+    Where it says nothing of fanout there is none: Iceberg's Spark would keep a Parquet writer open for each partition,
+    and a year of dates in one batch fills the heap. Without, it sorts by partition, and has one open at a time.
+    """
+    mode = {"distribution-mode": properties[_DISTRIBUTION]} if _DISTRIBUTION in properties else {}
+    return {**mode, "fanout-enabled": properties.get(_FANOUT, "false")}
 
 
 def compare(profile: Profile, spec: TableSpec, claim: Claim, staged: int, rows: int) -> None:

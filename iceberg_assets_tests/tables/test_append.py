@@ -10,6 +10,7 @@ import pytest
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append
+from iceberg_assets.tables.staging import write_options
 from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, make_feed, no_spark
 
 if TYPE_CHECKING:
@@ -276,6 +277,12 @@ def test_the_tables_distribution_mode_outweighs_the_sessions(
         feed.land(D1, name, range(50))
     append(lambda: session, profile, feed.spec, [D1])
     assert len(list(feed.table.scan().plan_files())) == 1
+
+
+@pytest.mark.parametrize(("said", "fanout"), [({}, "false"), ({"write.spark.fanout.enabled": "true"}, "true")])
+def test_a_batch_of_many_partitions_does_not_keep_a_writer_open_for_each(said: dict[str, str], fanout: str) -> None:
+    """A year of dates by four buckets filled a heap of 1 GB: Iceberg's Spark takes no property for a yes."""
+    assert write_options(said) == {"fanout-enabled": fanout}
 
 
 def test_a_table_of_format_version_3(spark: "SparkSession", profile: Profile, tmp_path: Path, namespace: str) -> None:
