@@ -106,7 +106,7 @@ def large_enough(running: "SparkSession", profile: Profile, root: Path) -> int:
         started = time.monotonic()
         hand_written(running, profile, spec, files)
         seconds.append(time.monotonic() - started)
-    return round(size.rows * 1.3 * FROM_SECONDS / median(seconds), -4)
+    return int(round(size.rows * 1.3 * FROM_SECONDS / median(seconds), -4))
 
 
 def measure(running: "SparkSession", profile: Profile, root: Path, size: Size) -> Measured:
