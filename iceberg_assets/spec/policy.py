@@ -1,14 +1,15 @@
 """How one table is to be maintained and watched."""
 
-import difflib
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from iceberg_assets.spec.model import SpecModel
-from iceberg_assets.spec.options import REWRITE_DATA_FILES
+from iceberg_assets.spec.procedure import argument_schema, option_text
+from iceberg_assets.spec.procedures import PROCEDURES
+from iceberg_assets.spec.sort_order import SortOrder, parse_sort_order
 from iceberg_assets.spec.units import Age
 
 ORPHAN_FLOOR = timedelta(hours=24)
@@ -19,24 +20,65 @@ def _rewrite_options(value: object) -> dict[str, str]:
     """Each option of ``rewrite_data_files`` by its own rule, as Iceberg's map of strings."""
     if not isinstance(value, Mapping):
         raise ValueError("expected a map of rewrite_data_files options")
-    parsed: dict[str, str] = {}
-    for name, given in value.items():
-        option = REWRITE_DATA_FILES.get(name)
-        if option is None:
-            nearest = difflib.get_close_matches(str(name), REWRITE_DATA_FILES, n=1)
-            hint = f"did you mean '{nearest[0]}'?" if nearest else f"known are {', '.join(REWRITE_DATA_FILES)}"
-            raise ValueError(f"unknown option '{name}'; {hint}")
-        parsed[name] = option.parse(given)
-    return parsed
+    if of_its_own := [str(name) for name in value if name in _OF_ITS_OWN]:
+        raise ValueError(f"{', '.join(of_its_own)}: not an option, {_OF_ITS_OWN[of_its_own[0]]}")
+    parsed = REWRITE.parse({str(name): given for name, given in value.items()}, complete=False)
+    return {name: option_text(given) for name, given in parsed.items()}
+
+
+REWRITE = PROCEDURES["rewrite_data_files"]
+_OF_ITS_OWN = {
+    "strategy": "it stands beside options",
+    "sort_order": "it stands beside options",
+    "where": "a date is rewritten as a whole; for a part of the table: iceberg-assets call rewrite_data_files",
+    "branch": "main is what is maintained; for a branch: iceberg-assets call rewrite_data_files",
+}
 
 
 class Compact(SpecModel):
-    """``rewrite_data_files`` on quiet dates, one commit a date."""
+    """``rewrite_data_files`` on quiet dates, one commit a date.
 
-    strategy: Literal["binpack"] = "binpack"
-    options: Annotated[Mapping[str, str], BeforeValidator(_rewrite_options)] = Field(default_factory=dict)
-    after_append: Literal[False] = False
+    Attributes:
+        strategy: ``sort`` sorts the rows of the files that it takes, by ``sort_order`` or else by the table's own
+            order. Which files these are is the same rule for both; with ``rewrite-all`` every file of the date.
+        options: those of ``rewrite_data_files``, by Iceberg's names.
+        after_append: compact the dates of an append in its own run, right after it, quiet or not.
+        respec: where files of older partition specs would become more than they are: leave them, or rewrite them.
+    """
+
+    strategy: Literal["binpack", "sort"] = "binpack"
+    sort_order: Annotated[
+        str | None, BeforeValidator(lambda value: None if value is None else parse_sort_order(value).text)
+    ] = None
+    options: Annotated[
+        Mapping[str, str],
+        BeforeValidator(_rewrite_options),
+        WithJsonSchema(
+            {
+                "type": "object",
+                "properties": {one.name: argument_schema(one) for one in REWRITE.options if not one.refused},
+            }
+        ),
+    ] = Field(default_factory=dict)
+    after_append: bool = False
+    respec: Literal["refuse", "allow"] = "refuse"
     verify: Literal["rows"] = "rows"
+
+    @model_validator(mode="after")
+    def _options_of_the_strategy(self) -> "Compact":
+        if self.sort_order is not None and self.strategy != "sort":
+            raise ValueError("sort_order needs strategy: sort")
+        of = {"", self.strategy, *(["z-order"] if self.order and self.order.kind == "zorder" else [])}
+        for one in REWRITE.options:
+            if one.name in self.options and one.only not in of:
+                wanted = "strategy: sort" if one.only == "sort" else "sort_order: zorder(…)"
+                raise ValueError(f"options: {one.name} needs {wanted}")
+        return self
+
+    @property
+    def order(self) -> SortOrder | None:
+        """What is sorted by; None: as the table's own order says, or not at all."""
+        return None if self.sort_order is None else parse_sort_order(self.sort_order)
 
 
 class Manifests(SpecModel):

@@ -1,7 +1,7 @@
 """Sizes and ages as people write them: ``128MB``, ``15m``, ``5d``."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -37,6 +37,27 @@ def parse_age(value: object) -> timedelta:
     if match is None or match[2] not in _SECONDS:
         raise ValueError(f"expected an age such as 15m, 24h or 5d, got {value!r}")
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
+
+
+def parse_moment(value: object) -> datetime | timedelta:
+    """A point in time, or how long ago it was: ``2024-05-01T00:00:00Z``, ``90d``.
+
+    Raises:
+        ValueError: neither; or a point in time without a zone, which every machine would read as another one.
+    """
+    if isinstance(value, datetime):
+        moment = value
+    else:
+        try:
+            moment = datetime.fromisoformat(str(value).strip())
+        except ValueError:
+            try:
+                return parse_age(value)
+            except ValueError:
+                raise ValueError(f"expected an age such as 90d, or 2024-05-01T00:00:00Z, got {value!r}") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"expected a zone with it, such as {moment.isoformat()}Z, got {str(value)!r}")
+    return moment.astimezone(UTC)
 
 
 def format_age(age: timedelta) -> str:
