@@ -13,13 +13,16 @@ from iceberg_assets.health.facts import (
     Manifest,
     Ref,
     Snapshot,
+    SpecField,
     TableHealth,
 )
 from iceberg_assets.health.manifests import ManifestsDue, manifests_due
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import plan
 from iceberg_assets.health.pointers import metadata_pointers
+from iceberg_assets.health.position_deletes import position_delete_groups
 from iceberg_assets.health.read import read_health
+from iceberg_assets.health.respec import files_after_respec
 from iceberg_assets.health.rewrite_rule import Rule, groups, rule
 from iceberg_assets.health.unit import Unit, compaction_unit
 from iceberg_assets.health.upkeep_due import REST
@@ -40,12 +43,14 @@ __all__ = [
     "Request",
     "Rule",
     "Snapshot",
+    "SpecField",
     "TableHealth",
     "Unit",
     "Waiting",
     "compaction_unit",
     "expirable",
     "expire_arguments",
+    "files_after_respec",
     "groups",
     "health_by_date",
     "manifests_due",
@@ -53,6 +58,7 @@ __all__ = [
     "outside",
     "pinned_by",
     "plan",
+    "position_delete_groups",
     "read_health",
     "rule",
 ]

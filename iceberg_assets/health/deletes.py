@@ -1,10 +1,12 @@
 """Which delete files apply to a data file, by the rules of the Iceberg spec ("Scan Planning")."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry
+from iceberg_assets.health.facts import DeleteFile
+from iceberg_assets.health.unit import Span
 
 _Partition = tuple[int, tuple[Any, ...]]
 
@@ -54,3 +56,53 @@ class DeleteIndex:
             return (*found, vector)
         positions = [*self._by_partition.get(partition, ()), *self._by_path.get(data.path, ())]
         return (*found, *(entry for entry in positions if data.sequence <= entry.sequence))
+
+
+def delete_facts(
+    entries: Iterable[tuple[int, Entry]], span: Callable[[int, tuple[Any, ...]], Span | tuple[None, None]]
+) -> Mapping[Entry, DeleteFile]:
+    """Every live delete file as a fact, by its entry.
+
+    Args:
+        entries: spec id and entry of all live files.
+        span: the dates that a partition of a spec can hold.
+    """
+    given = list(entries)
+    if all(entry.content == 0 for _, entry in given):
+        return {}
+    paths = {entry.path for _, entry in given if entry.content == 0}
+    oldest: dict[_Partition, int] = {}
+    for spec_id, entry in given:
+        if entry.content == 0:
+            key = (spec_id, entry.partition)
+            oldest[key] = min(oldest.get(key, entry.file_sequence), entry.file_sequence)
+    return {
+        entry: _fact(spec_id, entry, paths, oldest, span(spec_id, entry.partition))
+        for spec_id, entry in given
+        if entry.content != 0
+    }
+
+
+def _fact(
+    spec_id: int, entry: Entry, paths: set[str], oldest: Mapping[_Partition, int], span: Span | tuple[None, None]
+) -> DeleteFile:
+    if entry.content == EQUALITY_DELETES:
+        dangling = False
+    elif entry.referenced is not None:
+        dangling = entry.referenced not in paths
+    else:
+        # It names data files by path, and a file that was written later had no path yet.
+        first = oldest.get((spec_id, entry.partition))
+        dangling = first is None or first > entry.file_sequence
+    return DeleteFile(
+        path=entry.path,
+        rows=entry.rows,
+        kind="equality" if entry.content == EQUALITY_DELETES else "vector" if entry.vector else "position",
+        size=entry.size,
+        spec_id=spec_id,
+        partition=entry.partition,
+        referenced=entry.referenced,
+        first=span[0],
+        last=span[1],
+        dangling=dangling,
+    )

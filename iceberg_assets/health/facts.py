@@ -1,7 +1,7 @@
 """``TableHealth``: what Iceberg's metadata says about one table, as frozen facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from functools import cached_property
@@ -20,14 +20,44 @@ class Grain(StrEnum):
 
 
 class DeleteFile(NamedTuple):
-    """One live delete file, of whatever kind.
+    """One live delete file; of deletion vectors, which share files, each is one.
 
     Attributes:
         rows: the deletes in it: of positions and vectors one for each deleted row; an equality delete is of any number.
+        kind: by positions, by equality, or a deletion vector.
+        size: in bytes.
+        referenced: the one data file that it is about; None: any of its partition.
+        first, last: the dates that its partition can hold; None: unknown, any date.
+        dangling: whether no data file is left that was there when it was written, so that it deletes nothing any more.
+            Of an equality delete nobody can tell; it is never said to.
     """
 
     path: str
     rows: int
+    kind: Literal["position", "equality", "vector"] = "position"
+    size: int = 0
+    spec_id: int = 0
+    partition: tuple[object, ...] = ()
+    referenced: str | None = None
+    first: date | None = None
+    last: date | None = None
+    dangling: bool = False
+
+    def within(self, first: date | None, last: date | None) -> bool:
+        """Whether its partition may hold rows between the dates, both included; None is unbounded."""
+        return _within(self.first, self.last, first, last)
+
+
+class SpecField(NamedTuple):
+    """One field of a partition spec: the column's field id, the transform as Iceberg writes it.
+
+    Attributes:
+        of_dates: whether the column is the one that a row's date is read from.
+    """
+
+    source_id: int
+    transform: str
+    of_dates: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +94,7 @@ class DataFile:
 
     def within(self, first: date | None, last: date | None) -> bool:
         """Whether it may hold rows between the dates, both included; None is unbounded."""
-        if self.first is None or self.last is None:
-            return True
-        return (last is None or self.first <= last) and (first is None or self.last >= first)
+        return _within(self.first, self.last, first, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +213,12 @@ class TableHealth:
         grain: what one compaction takes.
         snapshot_id: None before the first commit.
         files: the live data files, also those outside the asset's partitions.
-        delete_files: live delete files.
+        deletes: the live delete files, also those that apply to no data file.
         manifests: of the current snapshot.
         metadata_files: metadata.json files that the metadata log tracks, the current one included.
         small_files, small_files_waiting: as for a date, over the table as a whole.
         dates: the asset's partitions that have data.
+        specs: the fields of each partition spec that files may have, by its id.
     """
 
     table: tuple[str, ...]
@@ -203,7 +232,7 @@ class TableHealth:
     grain: Grain
     snapshot_id: int | None
     files: tuple[DataFile, ...]
-    delete_files: int
+    deletes: tuple[DeleteFile, ...]
     manifests: tuple[Manifest, ...]
     snapshots: tuple[Snapshot, ...]
     refs: tuple[Ref, ...]
@@ -211,6 +240,12 @@ class TableHealth:
     small_files: int
     small_files_waiting: int
     dates: Mapping[date, DateHealth]
+    specs: Mapping[int, tuple[SpecField, ...]] = field(default_factory=dict)
+
+    @property
+    def delete_files(self) -> int:
+        """How many delete files are live."""
+        return len(self.deletes)
 
     @property
     def data_files(self) -> int:
@@ -246,6 +281,12 @@ class TableHealth:
     def average_file_bytes(self) -> int:
         """Zero without files."""
         return self.total_bytes // self.data_files if self.files else 0
+
+
+def _within(own_first: date | None, own_last: date | None, first: date | None, last: date | None) -> bool:
+    if own_first is None or own_last is None:
+        return True
+    return (last is None or own_first <= last) and (first is None or own_last >= first)
 
 
 def delete_files(files: Iterable[DataFile]) -> frozenset[DeleteFile]:

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from math import inf
@@ -19,9 +19,9 @@ from pyiceberg.types import DateType, TimestampNanoType, TimestampType, Timestam
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.by_date import health_by_date, small_files
 from iceberg_assets.health.cache import ManifestCache
-from iceberg_assets.health.deletes import DeleteIndex
+from iceberg_assets.health.deletes import DeleteIndex, delete_facts
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
-from iceberg_assets.health.facts import DataFile, DeleteFile, Grain, Manifest, Ref, Snapshot, TableHealth
+from iceberg_assets.health.facts import DataFile, DeleteFile, Grain, Manifest, Ref, Snapshot, SpecField, TableHealth
 from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.health.rewrite_rule import groups, rule
 from iceberg_assets.health.unit import Kind, Span, grain_of, overlap, partition_span
@@ -75,7 +75,8 @@ def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: dat
     column = _DateColumn(metadata, spec)
     snapshots = _snapshots(metadata)
     entries = list(_entries(table, listed, column, cache, deadline))
-    files = tuple(_data_files(entries, metadata, column, snapshots))
+    deletes = delete_facts(entries, column.span_of_partition)
+    files = tuple(_data_files(entries, deletes, metadata, column, snapshots))
     properties, spec_id = metadata.properties, metadata.default_spec_id
     settings = rule(spec.maintenance.compact.options, properties)
     _, waiting = small_files(groups(files, spec_id, settings), settings)
@@ -92,7 +93,7 @@ def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: dat
         grain=column.grain,
         snapshot_id=current.snapshot_id if current else None,
         files=files,
-        delete_files=sum(entry.content != 0 for _, entry in entries),
+        deletes=tuple(deletes.values()),
         manifests=tuple(
             Manifest(
                 one.manifest_path,
@@ -109,6 +110,12 @@ def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: dat
         small_files=sum(of_day.small_files for of_day in dates.values()),
         small_files_waiting=waiting,
         dates=dates,
+        specs={
+            one.spec_id: tuple(
+                SpecField(made.source_id, str(made.transform), made.source_id == column.id) for made in one.fields
+            )
+            for one in metadata.partition_specs
+        },
     )
 
 
@@ -143,6 +150,11 @@ class _DateColumn:
         found = self._of_partition(spec_id, entry.partition)
         if entry.first is not None and entry.last is not None:
             found = [*found, (date.fromordinal(entry.first), date.fromordinal(entry.last))]
+        return reduce(overlap, found) if found else (None, None)
+
+    def span_of_partition(self, spec_id: int, partition: tuple[Any, ...]) -> Span | tuple[None, None]:
+        """The dates that a partition's rows can be of; None: any."""
+        found = self._of_partition(spec_id, partition)
         return reduce(overlap, found) if found else (None, None)
 
     def _of_partition(self, spec_id: int, partition: tuple[Any, ...]) -> list[Span]:
@@ -193,7 +205,11 @@ def _entries(
 
 
 def _data_files(
-    entries: Sequence[tuple[int, Entry]], metadata: TableMetadata, column: _DateColumn, snapshots: Sequence[Snapshot]
+    entries: Sequence[tuple[int, Entry]],
+    facts: Mapping[Entry, DeleteFile],
+    metadata: TableMetadata,
+    column: _DateColumn,
+    snapshots: Sequence[Snapshot],
 ) -> Iterator[DataFile]:
     unpartitioned = {
         one.spec_id
@@ -217,7 +233,7 @@ def _data_files(
             first=first,
             last=last,
             added_at=arrivals.of(entry.snapshot_id, entry.file_sequence),
-            deletes=tuple(DeleteFile(one.path, one.rows) for one in deletes),
+            deletes=tuple(facts[one] for one in deletes),
             deleted_rows=min(entry.rows, sum(one.rows for one in own)),
             rows_known=len(own) == len(deletes),
         )

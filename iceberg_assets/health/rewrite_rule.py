@@ -29,6 +29,7 @@ class Rule:
     delete_ratio: float
     rewrite_all: bool
     max_files: int | None
+    compression: float = 1.0
 
     def is_small(self, file: DataFile) -> bool:
         """Whether the file is below the size that is left alone."""
@@ -46,6 +47,7 @@ class Rule:
 
     def expected_outputs(self, size: int) -> int:
         """Files that a group of so many bytes becomes (``expectedOutputFiles``)."""
+        size = int(size * self.compression)
         if size < self.target:
             return 1
         whole, remainder = divmod(size, self.target)
@@ -64,7 +66,16 @@ def rule(options: Mapping[str, str], properties: Mapping[str, str]) -> Rule:
     Raises:
         ConfigurationError: Iceberg would refuse them.
     """
-    target = int(options.get("target-file-size-bytes", properties.get("write.target-file-size-bytes", _DEFAULT_TARGET)))
+    return rule_of(options, int(properties.get("write.target-file-size-bytes", _DEFAULT_TARGET)))
+
+
+def rule_of(options: Mapping[str, str], table_target: int) -> Rule:
+    """The planner's settings; ``table_target`` is the size of files in bytes where the options have none.
+
+    Raises:
+        ConfigurationError: Iceberg would refuse them.
+    """
+    target = int(options.get("target-file-size-bytes", table_target))
     smallest = int(options.get("min-file-size-bytes", int(target * 0.75)))
     largest = int(options.get("max-file-size-bytes", int(target * 1.8)))
     if not smallest < target < largest:
@@ -84,6 +95,7 @@ def rule(options: Mapping[str, str], properties: Mapping[str, str]) -> Rule:
         delete_ratio=float(options.get("delete-ratio-threshold", 0.3)),
         rewrite_all=options.get("rewrite-all", "false") == "true",
         max_files=_optional(options, "max-files-to-rewrite"),
+        compression=float(options.get("compression-factor", 1)),
     )
     for name, value in (
         ("min-input-files", made.min_input_files),

@@ -110,7 +110,7 @@ def table(
         grain=grain,
         snapshot_id=snapshots[-1].id if snapshots else None,
         files=tuple(files),
-        delete_files=len(delete_files(files)),
+        deletes=tuple(delete_files(files)),
         manifests=tuple(Manifest(f"manifest-{number}", 8000, 0, "data") for number in range(manifests)),
         snapshots=tuple(snapshots),
         refs=tuple(refs) if refs is not None else tuple(Ref("main", one.id, "branch") for one in snapshots[-1:]),

@@ -1,0 +1,35 @@
+"""What an operation would do, told without doing it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from iceberg_assets.health import DataFile, DeleteFile, Manifest
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an operation would do to a table as it is now.
+
+    Attributes:
+        operation: the procedure, by Iceberg's name.
+        due: whether it would do anything.
+        reason: one sentence with the numbers behind that.
+        removes: path and bytes of the files that the table would not refer to any more (compaction, manifests,
+            position deletes), or that would be deleted (expiry, orphans).
+        snapshots: those that would leave the table (expiry), or main (a rollback).
+        details: further figures, by metadata key.
+        notes: what cannot be foretold, and what is worth knowing.
+    """
+
+    operation: str
+    due: bool
+    reason: str
+    removes: Mapping[str, int] = field(default_factory=dict)
+    snapshots: tuple[int, ...] = ()
+    details: Mapping[str, int | float | str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def sizes(files: Iterable[DataFile | DeleteFile | Manifest]) -> dict[str, int]:
+    """Path and bytes of files, as ``Preview.removes`` has them."""
+    return {file.path: file.size for file in files}
