@@ -1,11 +1,11 @@
 """Which delete files apply to a data file, by the rules of the Iceberg spec ("Scan Planning")."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry
-from iceberg_assets.health.facts import DeleteFile
+from iceberg_assets.health.facts import DataFile, DeleteFile
 from iceberg_assets.health.unit import Span
 
 _Partition = tuple[int, tuple[Any, ...]]
@@ -58,42 +58,34 @@ class DeleteIndex:
         return (*found, *(entry for entry in positions if data.sequence <= entry.sequence))
 
 
-def delete_facts(
-    entries: Iterable[tuple[int, Entry]], span: Callable[[int, tuple[Any, ...]], Span | tuple[None, None]]
-) -> Mapping[Entry, DeleteFile]:
-    """Every live delete file as a fact, by its entry.
+def dangling_deletes(deletes: Iterable[DeleteFile], files: Iterable[DataFile]) -> list[DeleteFile]:
+    """Those that delete nothing any more: no data file is left that was there when they were written.
 
-    Args:
-        entries: spec id and entry of all live files.
-        span: the dates that a partition of a spec can hold.
+    Of an equality delete nobody can tell without reading it; it is never one of them.
     """
-    given = list(entries)
-    if all(entry.content == 0 for _, entry in given):
-        return {}
-    paths = {entry.path for _, entry in given if entry.content == 0}
+    paths: set[str] = set()
     oldest: dict[_Partition, int] = {}
-    for spec_id, entry in given:
-        if entry.content == 0:
-            key = (spec_id, entry.partition)
-            oldest[key] = min(oldest.get(key, entry.file_sequence), entry.file_sequence)
-    return {
-        entry: _fact(spec_id, entry, paths, oldest, span(spec_id, entry.partition))
-        for spec_id, entry in given
-        if entry.content != 0
-    }
+    for file in files:
+        paths.add(file.path)
+        key = (file.spec_id, file.partition)
+        oldest[key] = min(oldest.get(key, file.file_sequence), file.file_sequence)
+    found = []
+    for one in deletes:
+        if one.kind == "equality":
+            continue
+        if one.referenced is None:
+            # It names data files by their paths, and a file that was written later had none yet.
+            first = oldest.get((one.spec_id, one.partition))
+            dangles = first is None or first > one.file_sequence
+        else:
+            dangles = one.referenced not in paths
+        if dangles:
+            found.append(one)
+    return found
 
 
-def _fact(
-    spec_id: int, entry: Entry, paths: set[str], oldest: Mapping[_Partition, int], span: Span | tuple[None, None]
-) -> DeleteFile:
-    if entry.content == EQUALITY_DELETES:
-        dangling = False
-    elif entry.referenced is not None:
-        dangling = entry.referenced not in paths
-    else:
-        # It names data files by path, and a file that was written later had no path yet.
-        first = oldest.get((spec_id, entry.partition))
-        dangling = first is None or first > entry.file_sequence
+def delete_fact(spec_id: int, entry: Entry, span: Span | tuple[None, None]) -> DeleteFile:
+    """A live delete file of a spec as a fact; ``span``: the dates that its partition can hold."""
     return DeleteFile(
         path=entry.path,
         rows=entry.rows,
@@ -104,5 +96,5 @@ def _fact(
         referenced=entry.referenced,
         first=span[0],
         last=span[1],
-        dangling=dangling,
+        file_sequence=entry.file_sequence,
     )

@@ -28,8 +28,7 @@ class DeleteFile(NamedTuple):
         size: in bytes.
         referenced: the one data file that it is about; None: any of its partition.
         first, last: the dates that its partition can hold; None: unknown, any date.
-        dangling: whether no data file is left that was there when it was written, so that it deletes nothing any more.
-            Of an equality delete nobody can tell; it is never said to.
+        file_sequence: of the commit that wrote it.
     """
 
     path: str
@@ -41,7 +40,7 @@ class DeleteFile(NamedTuple):
     referenced: str | None = None
     first: date | None = None
     last: date | None = None
-    dangling: bool = False
+    file_sequence: int = 0
 
     def within(self, first: date | None, last: date | None) -> bool:
         """Whether its partition may hold rows between the dates, both included; None is unbounded."""
@@ -72,6 +71,7 @@ class DataFile:
             any snapshot that is left.
         deletes: the delete files that apply to it.
         deleted_rows: by deletion vectors and position deletes that refer to this file alone.
+        file_sequence: of the commit that wrote the file; 0 in v1 tables, which number nothing.
         rows_known: whether ``deleted_rows`` is all that is deleted (no equality or partition-wide deletes apply).
     """
 
@@ -86,6 +86,7 @@ class DataFile:
     deletes: tuple[DeleteFile, ...] = ()
     deleted_rows: int = 0
     rows_known: bool = True
+    file_sequence: int = 0
 
     @property
     def delete_files(self) -> int:

@@ -19,7 +19,7 @@ from pyiceberg.types import DateType, TimestampNanoType, TimestampType, Timestam
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.by_date import health_by_date, small_files
 from iceberg_assets.health.cache import ManifestCache
-from iceberg_assets.health.deletes import DeleteIndex, delete_facts
+from iceberg_assets.health.deletes import DeleteIndex, delete_fact
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
 from iceberg_assets.health.facts import DataFile, DeleteFile, Grain, Manifest, Ref, Snapshot, SpecField, TableHealth
 from iceberg_assets.health.pointers import open_catalog
@@ -75,7 +75,11 @@ def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: dat
     column = _DateColumn(metadata, spec)
     snapshots = _snapshots(metadata)
     entries = list(_entries(table, listed, column, cache, deadline))
-    deletes = delete_facts(entries, column.span_of_partition)
+    deletes = {
+        entry: delete_fact(spec_id, entry, column.span_of_partition(spec_id, entry.partition))
+        for spec_id, entry in entries
+        if entry.content != 0
+    }
     files = tuple(_data_files(entries, deletes, metadata, column, snapshots))
     properties, spec_id = metadata.properties, metadata.default_spec_id
     settings = rule(spec.maintenance.compact.options, properties)
@@ -236,6 +240,7 @@ def _data_files(
             deletes=tuple(facts[one] for one in deletes),
             deleted_rows=min(entry.rows, sum(one.rows for one in own)),
             rows_known=len(own) == len(deletes),
+            file_sequence=entry.file_sequence,
         )
 
 

@@ -1,14 +1,17 @@
-"""Compaction: ``rewrite_data_files`` on quiet dates, one commit a date, rows counted."""
+"""Compaction: ``rewrite_data_files`` on quiet dates, one commit a date, rows counted; then its deletes."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
-from iceberg_assets.health import DateHealth, TableHealth, Unit, compaction_unit
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.health import DataFile, DateHealth, TableHealth, Unit, compaction_unit, files_after_respec
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.maintained import Maintained, health_of
 from iceberg_assets.maintenance.measure import Replacement, replacements, roll_back
+from iceberg_assets.maintenance.position_deletes import Cleared, clear, count_kinds, of_unit, to_clear
+from iceberg_assets.maintenance.preview import Preview, sizes
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
@@ -20,81 +23,210 @@ def compact(
 ) -> Maintained:
     """Rewrite the due files of each date, in the planner's own sense, one commit a date.
 
+    Position deletes of the date that delete nothing any more are cleared by a commit of their own.
+
     Args:
         force: also compact dates that data was added to within ``quiet_for``.
+
+    Raises:
+        ConfigurationError: the table cannot be sorted by ``sort_order``. Nothing was touched.
     """
     before = health = health_of(profile, spec)
+    _check_order(spec, health)
     outcomes: dict[date, Outcome] = {}
     for day in days:
         started = time.monotonic()
         unit, found = compaction_unit(spec, health, day, now), health.dates.get(day)
-        if found is None:
-            outcome = _outcome(Status.NOTHING_TO_DO, "no data file has rows of this date")
-        elif standing := _left_alone(spec, unit, found, now, force):
-            outcome = standing
-        else:
+        outcome = _left_alone(spec, health, unit, day, now, force)
+        if outcome is None:
+            assert found is not None
             outcome = _rewrite(spark, profile, spec, health, unit, found)
             health = health_of(profile, spec)
         outcomes[day] = replace(outcome, seconds=time.monotonic() - started)
     return Maintained(before, health, outcomes)
 
 
-def _left_alone(spec: TableSpec, unit: Unit, found: DateHealth, now: datetime, force: bool) -> Outcome | None:
-    """The outcome of a date that is left as it is; None where it is to be rewritten."""
+def foretell_compaction(
+    profile: Profile, spec: TableSpec, days: Sequence[date], *, now: datetime, force: bool = False
+) -> Mapping[date, Preview]:
+    """What :func:`compact` would do on each date, were it the only one. Needs no Spark.
+
+    Raises:
+        ConfigurationError: the table cannot be sorted by ``sort_order``.
+    """
+    health = health_of(profile, spec)
+    _check_order(spec, health)
+    previews = {}
+    for day in days:
+        unit = compaction_unit(spec, health, day, now)
+        if standing := _left_alone(spec, health, unit, day, now, force):
+            previews[day] = Preview("rewrite_data_files", False, standing.reason)
+        else:
+            previews[day] = _foretold(spec, health, unit, health.dates[day])
+    return previews
+
+
+def _check_order(spec: TableSpec, health: TableHealth) -> None:
+    order = spec.maintenance.compact.order
+    if order and (mistake := order.mistake(health.schema.column_names)):
+        raise ConfigurationError(f"{spec.name}: maintenance.compact.{mistake}")
+
+
+def _left_alone(
+    spec: TableSpec, health: TableHealth, unit: Unit, day: date, now: datetime, force: bool
+) -> Outcome | None:
+    """The outcome of a date that is left as it is; None where there is something to rewrite."""
+    found = health.dates.get(day)
+    if found is None:
+        return _outcome(Status.NOTHING_TO_DO, "no data file has rows of this date")
     if unit.carrier != found.day:
         return _outcome(Status.NOTHING_TO_DO, f"the files of {found.day} are compacted with {unit.carrier}")
     quiet = found.added_at + spec.maintenance.quiet_for if found.added_at else now
     if quiet > now and not force:
         lately = f"data was added at {found.added_at:%H:%M:%S %Z}: quiet in {(quiet - now).total_seconds():.0f} s"
         return _outcome(Status.SKIPPED, f"{lately}, or set force: true", retryable=True)
-    if not found.groups:
+    if not found.groups and not to_clear(health, unit):
+        reason = (
+            f"no group of its {found.data_files} files is due ({found.small_files_waiting} small ones below the rule)"
+        )
+        if spec.maintenance.compact.options.get("min-input-files") == "1":
+            reason += ": min-input-files 1 still needs two files in a group"
+        return _outcome(Status.NOTHING_TO_DO, reason)
+    files, outputs = _taken(found), _outputs(health, found)
+    if (
+        spec.maintenance.compact.respec == "refuse"
+        and any(file.spec_id != health.spec_id for file in files)
+        and outputs > len(files)
+    ):
         return _outcome(
-            Status.NOTHING_TO_DO,
-            f"no group of its {found.data_files} files is due ({found.small_files_waiting} small ones below the rule)",
+            Status.SKIPPED,
+            f"{len(files)} files, {found.old_spec_files} of them of older partition specs, would become about "
+            f"{outputs} by the current one: to have that, set maintenance.compact.respec: allow",
         )
     return None
+
+
+def _taken(due: DateHealth) -> list[DataFile]:
+    return [file for group in due.groups for file in group.files]
+
+
+def _outputs(health: TableHealth, due: DateHealth) -> int:
+    """How many files the due groups become; those with files of older specs by the partitions that they spread over."""
+    return sum(
+        max(group.outputs, files_after_respec(health, group.files))
+        if any(file.spec_id != health.spec_id for file in group.files)
+        else group.outputs
+        for group in due.groups
+    )
+
+
+def _foretold(spec: TableSpec, health: TableHealth, unit: Unit, due: DateHealth) -> Preview:
+    """What the rewrite of a date takes and leaves."""
+    files = _taken(due)
+    taken = {file.path for file in files}
+    vectors = [one for one in of_unit(health, unit) if one.kind == "vector" and one.referenced in taken]
+    cleared = to_clear(health, unit, files)
+    gone = {*vectors, *cleared}
+    # Deletion vectors share files: one that is still used by another vector stays.
+    staying = {one.path for one in health.deletes if one not in gone}
+    outputs = _outputs(health, due)
+    words = f"{len(files)} files of {sum(file.size for file in files)} bytes would become {outputs}: {_why(due)}"
+    notes = []
+    if cleared:
+        notes.append(f"{len(cleared)} position delete files are rewritten after it: some delete nothing any more")
+    if any(file.spec_id != health.spec_id for file in files):
+        notes.append("files of older partition specs become one for each partition that their rows fall into: about")
+    if "max-files-to-rewrite" in spec.maintenance.compact.options:
+        notes.append("which files come first under max-files-to-rewrite is decided while Iceberg plans")
+    return Preview(
+        "rewrite_data_files",
+        True,
+        words if files else f"{len(cleared)} position delete files would be rewritten",
+        sizes(files) | sizes(one for one in gone if one.path not in staying),
+        details={
+            "iceberg/planned_data_files": len(files),
+            "iceberg/expected_data_files": outputs,
+            "iceberg/planned_bytes": sum(file.size for file in files),
+            **_deletes(health, unit),
+        },
+        notes=tuple(notes),
+    )
 
 
 def _rewrite(
     spark: Session, profile: Profile, spec: TableSpec, health: TableHealth, unit: Unit, due: DateHealth
 ) -> Outcome:
-    planned = sum(len(group.files) for group in due.groups)
     where = where_clause(spec, health, unit)
-    statement = call(
+    commits: list[Replacement] = []
+    if due.groups:
+        try:
+            execute(spark(), statement(profile, spec, where=where))
+        except EngineError as error:
+            return refused(Operation.COMPACT, error)
+        commits = replacements(spark(), profile, spec, health.snapshot_id, where)
+        if broken := next((one for one in commits if not one.rows_preserved), None):
+            return _taken_back(profile, spec, broken)
+    cleared = clear(spark, profile, spec, health_of(profile, spec), unit, where)
+    if broken := next((one for one in cleared.commits if not one.rows_preserved), None):
+        return _taken_back(profile, spec, broken)
+    return _measured(due, commits, cleared, _deletes(health_of(profile, spec), unit))
+
+
+def statement(profile: Profile, spec: TableSpec, **arguments: object) -> str:
+    """The CALL that rewrites data files as the table's policy says."""
+    policy = spec.maintenance.compact
+    return call(
         profile.catalog.name,
         "rewrite_data_files",
         table=quote(*spec.table),
-        strategy=spec.maintenance.compact.strategy,
-        options=dict(spec.maintenance.compact.options),
-        where=where,
+        strategy=policy.strategy,
+        sort_order=policy.sort_order,
+        options=dict(policy.options),
+        **arguments,
     )
-    try:
-        execute(spark(), statement)
-    except EngineError as error:
-        return refused(Operation.COMPACT, error)
-    commits = replacements(spark(), profile, spec, health.snapshot_id, where)
+
+
+def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared, deletes: Mapping[str, int]) -> Outcome:
+    """The outcome of a date whose rows are as they were."""
+    planned = len(_taken(due))
     removed, added = (sum(getattr(one, name) for one in commits) for name in ("removed_files", "added_files"))
-    if broken := next((one for one in commits if not one.rows_preserved), None):
-        return _taken_back(profile, spec, broken)
-    figures = f"{removed} files of {planned} planned became {added}: {_why(due)}"
-    status = Status.FAILED if removed == 0 else Status.PARTIAL if removed < planned else Status.DONE
+    said = [f"{removed} files of {planned} planned became {added}: {_why(due)}"] if planned else []
+    if cleared.before:
+        said.append(f"{cleared.before} position delete files became {cleared.after}")
+    said += [f"{number} {key.split('/')[1].replace('_', ' ')} stay" for key, number in deletes.items() if number]
+    status = Status.DONE if removed >= planned else Status.PARTIAL if removed else Status.FAILED
+    if cleared.refusal and status is Status.DONE:
+        said.append(f"they were not cleared: {cleared.refusal}")
+        status = Status.PARTIAL
     return replace(
-        _outcome(status, figures),
-        productive=added < removed,
-        rows_preserved=True if commits else None,
+        _outcome(status, "; ".join(said)),
+        productive=added < removed or cleared.after < cleared.before,
+        rows_preserved=True if commits or cleared.commits else None,
         details={
             "iceberg/removed_data_files": removed,
             "iceberg/added_data_files": added,
             "iceberg/planned_data_files": planned,
+            "iceberg/cleared_position_deletes": cleared.before - cleared.after,
             "iceberg/rows_compared": sum(one.rows_after for one in commits),
+            **deletes,
         },
     )
+
+
+def _deletes(health: TableHealth, unit: Unit) -> dict[str, int]:
+    """Delete files of the unit by kind, as metadata."""
+    kinds = count_kinds(of_unit(health, unit))
+    return {
+        "iceberg/position_delete_files": kinds["position"],
+        "iceberg/equality_delete_files": kinds["equality"],
+        "iceberg/deletion_vectors": kinds["vector"],
+    }
 
 
 def _why(due: DateHealth) -> str:
     """Why the date was rewritten: the rule's words on its first group."""
     several = f", and {len(due.groups) - 1} groups more" if len(due.groups) > 1 else ""
-    return f"{due.groups[0].reason}{several}"
+    return f"{due.groups[0].reason}{several}" if due.groups else ""
 
 
 def _taken_back(profile: Profile, spec: TableSpec, broken: Replacement) -> Outcome:

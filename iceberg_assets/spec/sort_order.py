@@ -43,6 +43,12 @@ class SortOrder:
         unknown = [column for column in self.columns if column not in names]
         if unknown:
             return f"sort_order '{self.text}': the table has no column {', '.join(unknown)}; it has {', '.join(names)}"
+        pathlike = [column for column in self.columns if self.kind != "sort" and re.search("[.`]", column)]
+        if pathlike:
+            return (
+                f"sort_order '{self.text}': {self.kind} takes columns of the table itself, with neither a dot nor a "
+                f"back-quote in the name, and not {', '.join(pathlike)}: sort by it instead"
+            )
         taken = _VALUE_COLUMN.get(self.kind)
         own = next((name for name in names if taken and name.casefold() == taken.casefold()), None)
         if own:

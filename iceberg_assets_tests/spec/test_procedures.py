@@ -106,6 +106,9 @@ def test_a_column_named_as_the_curve_calls_its_own_is_refused():
     assert order.mistake(["a", "b"]) is None
     assert "the table has a column IceZValue" in str(order.mistake(["a", "b", "IceZValue"]))
     assert "the table has no column b" in str(order.mistake(["a"]))
+    # SparkZOrderFileRewriteRunner looks its columns up as paths.
+    nested = parse_sort_order("zorder(a, `b.c`)")
+    assert "zorder takes columns of the table itself" in str(nested.mistake(["a", "b.c"]))
     assert parse_sort_order("a, b").mistake(["a", "b", "ICEZVALUE"]) is None
 
 
