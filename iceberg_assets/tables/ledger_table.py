@@ -25,9 +25,8 @@ from iceberg_assets.errors import ConfigurationError
 
 _VERSION_PROPERTY = "iceberg-assets.ledger-version"
 _VERSION = 2
-_PROPERTIES = {
+STATE_PROPERTIES = {
     "format-version": "2",
-    _VERSION_PROPERTY: str(_VERSION),
     # A commit each few seconds must neither pile up metadata.json files nor fail because another one was faster.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
@@ -40,6 +39,8 @@ _PROPERTIES = {
     # A fold that others' events came into is refused, not done again without them.
     "write.delete.isolation-level": "serializable",
 }
+"""Of the project's own tables."""
+
 _MONTH = NestedField(12, "month", DateType())
 _SINCE_2 = (
     _MONTH,
@@ -99,7 +100,9 @@ def open_ledger(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
 def create_ledger(catalog: Catalog, name: tuple[str, ...]) -> Table:
     """The table, made if nobody else was faster."""
     catalog.create_namespace_if_not_exists(name[:-1])
-    return catalog.create_table_if_not_exists(name, _SCHEMA, partition_spec=_BY_MONTH, properties=_PROPERTIES)
+    return catalog.create_table_if_not_exists(
+        name, _SCHEMA, partition_spec=_BY_MONTH, properties=STATE_PROPERTIES | {_VERSION_PROPERTY: str(_VERSION)}
+    )
 
 
 def to_arrow(rows: Iterable[Mapping[str, Any]]) -> pa.Table:

@@ -1,0 +1,223 @@
+"""One maintainer a table at a time, between processes, machines and instances that know nothing of each other.
+
+A lease is a number. Who wants it reads the highest one; where that is released or past its deadline, writes the next
+number with a name and a deadline into the state table, and then creates the tag of that number on the table, which the
+catalog grants to one alone. It is held if it is still the highest on a second reading: whoever acted on an old reading
+finds that out there. Nothing rests on the lease alone: Iceberg refuses commits that do not fit together, and what was
+rewritten is verified.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
+
+from iceberg_assets.errors import IcebergAssetsError
+from iceberg_assets.health import LEASE_PREFIX
+from iceberg_assets.maintenance.lease_table import LeaseRow, read_leases, write_lease
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import Session, quote
+from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.target import existing_target, load_target, sql_name
+
+LEASE_FOR = timedelta(minutes=5)
+"""So long others wait for a holder that was killed; a living one prolongs its lease at a third of it."""
+
+_FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+_TRIES = 10
+# PyIceberg 0.12 writes no format version 3.
+_PYICEBERG_WRITES = 2
+# A tag that a killed holder left goes with the next lease; where there is none, with whatever expiry comes.
+_TAG_FOR = timedelta(days=1)
+
+
+class LeaseTakenError(IcebergAssetsError):
+    """Somebody else maintains the table now, or a person has to look at it first; nothing was done."""
+
+
+@dataclass
+class Lease:
+    """A lease that this process holds.
+
+    Attributes:
+        row: as it was written last.
+    """
+
+    profile: Profile
+    row: LeaseRow
+    _over: threading.Event = field(default_factory=threading.Event, repr=False)
+    _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _kept: bool = False
+
+    def hold_table(self, why: str) -> None:
+        """Never let it end, so that nobody maintains the table until a person releases it."""
+        self._write(replace(self.row, holder=why, deadline=_FOREVER))
+        self._kept = True
+
+    def _write(self, row: LeaseRow) -> None:
+        with self._writing:
+            # What was held for ever is not prolonged to an hour.
+            if not self._kept:
+                write_lease(self.profile, row)
+                self.row = row
+
+    def _prolong(self, lasts: timedelta) -> None:
+        while not self._over.wait(lasts.total_seconds() / 3):
+            # A state table that cannot be written to now may be in a moment; the lease ends by itself if not.
+            with suppress(Exception):
+                self._write(replace(self.row, deadline=datetime.now(UTC) + lasts))
+
+
+@contextmanager
+def lease(
+    profile: Profile, spec: TableSpec, what: str, *, spark: Session, lasts: timedelta = LEASE_FOR
+) -> Iterator[Lease | None]:
+    """Hold the table's lease for as long as the block lasts; None for a table without a snapshot, which takes none.
+
+    Args:
+        what: is done, for others to read.
+        spark: creates and drops the tag of a table that PyIceberg cannot write.
+        lasts: until when a lease stands whose holder was killed.
+
+    Raises:
+        LeaseTakenError: somebody else has it; names the holder, and until when.
+        TableDroppedError: there is no such table.
+    """
+    table = existing_target(profile, spec)
+    if table.current_snapshot() is None:
+        yield None
+        return
+    taken = Lease(profile, _take(profile, spec, table, what, spark, lasts))
+    prolonging = threading.Thread(target=taken._prolong, args=[lasts], daemon=True)
+    prolonging.start()
+    try:
+        yield taken
+    finally:
+        taken._over.set()
+        prolonging.join()
+        if not taken._kept:
+            write_lease(profile, replace(taken.row, event="released"))
+        # After the release: who creates the tag of this number from now on finds it released.
+        _drop_tags(profile, spec, taken.row.number, spark)
+
+
+def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:
+    """End the table's lease, whoever holds it: a person has looked. None: there is none to end."""
+    table = existing_target(profile, spec)
+    standing = _standing(read_leases(profile, str(table.metadata.table_uuid)))
+    if standing is None:
+        return None
+    write_lease(profile, replace(standing, event="released"))
+    return standing
+
+
+def standing_lease(profile: Profile, table_uuid: str) -> LeaseRow | None:
+    """The lease that keeps others away now; None: there is none."""
+    return _standing(read_leases(profile, table_uuid))
+
+
+def _take(profile: Profile, spec: TableSpec, table: Table, what: str, spark: Session, lasts: timedelta) -> LeaseRow:
+    uuid = str(table.metadata.table_uuid)
+    rows = read_leases(profile, uuid)
+    if standing := _standing(rows):
+        raise _taken(spec, standing)
+    number = _highest(rows, table) + 1
+    holder = f"{what}, process {os.getpid()} on {socket.gethostname()}"
+    row = LeaseRow("taken", uuid, number, holder, datetime.now(UTC) + lasts)
+    write_lease(profile, row)
+    if not _create_tag(profile, spec, number, spark):
+        raise _taken(spec, _standing(read_leases(profile, uuid)) or row)
+    rows = read_leases(profile, uuid)
+    ended = any(one.event == "released" and one.number == number for one in rows)
+    if ended or _highest(rows, existing_target(profile, spec)) != number:
+        # Others had the lease and released it since the first reading.
+        _drop_tags(profile, spec, number, spark, only=True)
+        raise _taken(spec, _standing(rows) or row)
+    _drop_tags(profile, spec, number - 1, spark)
+    return row
+
+
+def _standing(rows: Sequence[LeaseRow]) -> LeaseRow | None:
+    """The highest lease, where it is neither released nor past its deadline."""
+    number = max((row.number for row in rows), default=0)
+    of = [row for row in rows if row.number == number]
+    if not of or any(row.event == "released" for row in of):
+        return None
+    latest = max(of, key=lambda row: row.deadline)
+    return latest if latest.deadline > datetime.now(UTC) else None
+
+
+def _highest(rows: Sequence[LeaseRow], table: Table) -> int:
+    return max([0, *(row.number for row in rows), *_tags(table)])
+
+
+def _tags(table: Table) -> list[int]:
+    """The numbers of the leases whose tag is there."""
+    numbers = (name.removeprefix(LEASE_PREFIX) for name in table.metadata.refs if name.startswith(LEASE_PREFIX))
+    return [int(number) for number in numbers if number.isdigit()]
+
+
+def _taken(spec: TableSpec, by: LeaseRow) -> LeaseTakenError:
+    if by.deadline == _FOREVER:
+        return LeaseTakenError(f"{spec.name} is on hold: {by.holder}")
+    return LeaseTakenError(f"{spec.name} is maintained by somebody else: {by.holder}, until {by.deadline:%H:%M:%S %Z}")
+
+
+def _create_tag(profile: Profile, spec: TableSpec, number: int, spark: Session) -> bool:
+    """Create the number's tag on main; False: it is there."""
+    name = f"{LEASE_PREFIX}{number}"
+    for _ in range(_TRIES):
+        table = existing_target(profile, spec)
+        if number in _tags(table):
+            return False
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        if table.metadata.format_version > _PYICEBERG_WRITES:
+            try:
+                spark().sql(
+                    f"ALTER TABLE {sql_name(profile, spec)} CREATE TAG {quote(name)} RETAIN {_TAG_FOR.days} DAYS"
+                )
+                return True
+            except Exception as error:
+                if "already exists" not in str(error) and "CommitFailed" not in str(error):
+                    raise
+                continue
+        try:
+            age = int(_TAG_FOR.total_seconds() * 1000)
+            table.manage_snapshots().create_tag(snapshot.snapshot_id, name, max_ref_age_ms=age).commit()
+            return True
+        except CommitFailedException:
+            # By that tag, or by any other commit.
+            continue
+    return False
+
+
+def _drop_tags(profile: Profile, spec: TableSpec, number: int, spark: Session, *, only: bool = False) -> None:
+    """Drop the tags up to that number, or that one alone. A tag that stays goes with the next lease."""
+    for _ in range(_TRIES):
+        table = load_target(profile, spec)
+        names = (
+            [f"{LEASE_PREFIX}{tag}" for tag in _tags(table) if tag == number or (tag < number and not only)]
+            if table
+            else []
+        )
+        if table is None or not names:
+            return
+        if table.metadata.format_version > _PYICEBERG_WRITES:
+            for name in names:
+                spark().sql(f"ALTER TABLE {sql_name(profile, spec)} DROP TAG IF EXISTS {quote(name)}")
+            return
+        change = table.manage_snapshots()
+        for name in names:
+            change = change.remove_tag(name)
+        try:
+            change.commit()
+            return
+        except CommitFailedException:
+            continue

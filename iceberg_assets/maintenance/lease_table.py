@@ -1,0 +1,104 @@
+"""The Iceberg table in which leases are written down: one for all tables of a catalog."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Literal
+
+import pyarrow as pa
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
+
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spec.names import STATE_NAMESPACE
+from iceberg_assets.tables.ledger_table import STATE_PROPERTIES
+
+NAME = (STATE_NAMESPACE, "leases")
+
+_VERSION_PROPERTY = "iceberg-assets.leases-version"
+_VERSION = "1"
+_FOLD_AT = 24
+_SCHEMA = Schema(
+    NestedField(1, "event", StringType(), required=True),
+    NestedField(2, "table_uuid", StringType(), required=True),
+    NestedField(3, "number", LongType(), required=True),
+    NestedField(4, "holder", StringType(), required=True),
+    NestedField(5, "deadline", TimestamptzType(), required=True),
+)
+
+
+@dataclass(frozen=True)
+class LeaseRow:
+    """One event of a lease.
+
+    Attributes:
+        event: ``taken``, also for each time that it is prolonged, or ``released``.
+        number: the table's leases are numbered, from 1 on.
+        deadline: from then on anybody may take the next one.
+    """
+
+    event: Literal["taken", "released"]
+    table_uuid: str
+    number: int
+    holder: str
+    deadline: datetime
+
+
+def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
+    """All that is written down of a table's leases, in no order.
+
+    Raises:
+        ConfigurationError: a newer version of this package wrote it.
+    """
+    try:
+        table = profile.pyiceberg().load_table(NAME)
+    except NoSuchTableError:
+        return []
+    if (version := table.properties.get(_VERSION_PROPERTY)) != _VERSION:
+        raise ConfigurationError(
+            f"{'.'.join(NAME)} has version {version}, and this iceberg_assets knows {_VERSION}: a newer release has "
+            "written to it; install that release"
+        )
+    found = table.scan(row_filter=f"table_uuid == '{table_uuid}'").to_arrow().to_pylist()
+    return [LeaseRow(**row) for row in found]
+
+
+def write_lease(profile: Profile, row: LeaseRow) -> None:
+    """Add an event; now and then the table is folded."""
+    catalog = profile.pyiceberg()
+    catalog.create_namespace_if_not_exists(NAME[:-1])
+    properties = STATE_PROPERTIES | {_VERSION_PROPERTY: _VERSION}
+    table = catalog.create_table_if_not_exists(NAME, _SCHEMA, properties=properties)
+    table.append(_to_arrow([row]))
+    if len(table.metadata.snapshots) >= _FOLD_AT:
+        _fold(table)
+
+
+def _to_arrow(rows: Sequence[LeaseRow]) -> pa.Table:
+    return pa.Table.from_pylist(
+        [asdict(row) for row in rows], schema=schema_to_pyarrow(_SCHEMA, include_field_ids=False)
+    )
+
+
+def _fold(table: Table) -> None:
+    """Keep of each table its highest number, then forget the snapshots before.
+
+    Whoever loses a race leaves it to the next: Iceberg refuses to delete rows that it was not shown.
+    """
+    rows = [LeaseRow(**row) for row in table.scan().to_arrow().to_pylist()]
+    highest: dict[str, int] = {}
+    for row in rows:
+        highest[row.table_uuid] = max(row.number, highest.get(row.table_uuid, 0))
+    kept = [row for row in rows if row.number == highest[row.table_uuid]]
+    try:
+        table.overwrite(_to_arrow(kept), overwrite_filter=AlwaysTrue())
+        old = {one.snapshot_id for one in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
+        table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
+    except (CommitFailedException, ValidationException, ValueError):
+        # ValueError: another fold has forgotten one of the snapshots already.
+        return

@@ -1,0 +1,185 @@
+"""One maintainer a table: whoever comes second is told of the first, whatever was killed in between. No JVM."""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+import pytest
+
+from iceberg_assets.health import LEASE_PREFIX
+from iceberg_assets.maintenance import lease as module
+from iceberg_assets.maintenance.lease import LeaseTakenError, lease, release, standing_lease
+from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spec import TableSpec
+from iceberg_assets_tests import on_paper
+
+DAY = date(2024, 1, 1)
+
+
+class Maintained:
+    """A table of metadata only, and what its leases left on it."""
+
+    def __init__(self, profile: Profile, name: str) -> None:
+        self.profile = profile
+        self.spec = TableSpec.model_validate({"table": name, "dates": {"column": "ts", "start": DAY.isoformat()}})
+        self.table = on_paper.make(profile.pyiceberg(), name)
+        on_paper.append(self.table, [DAY], 1)
+
+    @property
+    def uuid(self) -> str:
+        return str(self.table.metadata.table_uuid)
+
+    def lease(self, what: str = "compacted", **more: Any) -> Any:
+        return lease(self.profile, self.spec, what, spark=_no_spark, **more)
+
+    def tags(self) -> list[str]:
+        return sorted(name for name in self.table.refresh().metadata.refs if name.startswith(LEASE_PREFIX))
+
+    def standing(self) -> LeaseRow | None:
+        return standing_lease(self.profile, self.uuid)
+
+
+def _no_spark() -> Any:
+    raise AssertionError("a lease needs no JVM")
+
+
+@pytest.fixture
+def maintained(profile: Profile, namespace: str) -> Maintained:
+    profile.prepare()
+    return Maintained(profile, f"{namespace}.t")
+
+
+def test_a_second_maintainer_is_told_of_the_first(maintained: Maintained) -> None:
+    with maintained.lease("compacted"):
+        assert maintained.tags() == [f"{LEASE_PREFIX}1"]
+        with pytest.raises(LeaseTakenError, match=r"maintained by somebody else: compacted, process \d+ on .*, until"):
+            maintained.lease("snapshots_expired").__enter__()
+    assert (maintained.tags(), maintained.standing()) == ([], None)
+    with maintained.lease("snapshots_expired") as second:
+        assert second.row.number == 2
+
+
+def test_it_is_released_also_where_the_work_fails(maintained: Maintained) -> None:
+    with pytest.raises(ZeroDivisionError), maintained.lease():
+        raise ZeroDivisionError
+    assert (maintained.tags(), maintained.standing()) == ([], None)
+
+
+def test_a_table_without_a_snapshot_takes_none(profile: Profile, namespace: str) -> None:
+    profile.prepare()
+    on_paper.make(profile.pyiceberg(), f"{namespace}.empty")
+    spec = TableSpec.model_validate({"table": f"{namespace}.empty", "dates": {"column": "ts", "start": "2024-01-01"}})
+    with lease(profile, spec, "compacted", spark=_no_spark) as taken:
+        assert taken is None
+
+
+class Killed(BaseException):
+    """Where a SIGKILL would be."""
+
+
+@pytest.mark.parametrize("step", ["_create_tag", "_drop_tags"], ids=["between row and tag", "after the tag"])
+def test_a_holder_that_was_killed_is_waited_for_until_its_deadline(
+    maintained: Maintained, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, step, killed)
+        with pytest.raises(Killed):
+            maintained.lease("compacted", lasts=timedelta(seconds=2)).__enter__()
+    with pytest.raises(LeaseTakenError, match="compacted"):
+        maintained.lease().__enter__()
+    _until(lambda: maintained.standing() is None)
+    with maintained.lease() as taken:
+        assert taken.row.number == 2
+        assert maintained.tags() == [f"{LEASE_PREFIX}2"], "what the killed one left is gone"
+    assert maintained.tags() == []
+
+
+def _until(come: Callable[[], bool]) -> None:
+    deadline = datetime.now(UTC) + timedelta(seconds=30)
+    while not come():
+        assert datetime.now(UTC) < deadline
+
+
+def test_a_tag_without_a_row_is_past_its_deadline(maintained: Maintained) -> None:
+    snapshot = maintained.table.current_snapshot()
+    maintained.table.manage_snapshots().create_tag(snapshot.snapshot_id, f"{LEASE_PREFIX}7").commit()
+    with maintained.lease() as taken:
+        assert taken.row.number == 8
+        assert maintained.tags() == [f"{LEASE_PREFIX}8"]
+
+
+def test_a_living_holder_prolongs_its_lease(maintained: Maintained) -> None:
+    with maintained.lease(lasts=timedelta(seconds=1)) as taken:
+        first = taken.row.deadline
+        _until(lambda: (row := maintained.standing()) is not None and row.deadline > first + timedelta(seconds=1))
+    assert maintained.standing() is None
+
+
+def test_who_acts_on_an_old_reading_finds_out(maintained: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It read before another one took and released the same number: the tag is free again, the number is not."""
+    with maintained.lease():
+        pass
+    readings = [lambda *_: []]
+
+    def read(*given: Any) -> Sequence[LeaseRow]:
+        return (readings.pop() if readings else read_leases)(*given)
+
+    monkeypatch.setattr(module, "read_leases", read)
+    with pytest.raises(LeaseTakenError):
+        maintained.lease().__enter__()
+    assert maintained.tags() == []
+
+
+def test_a_table_on_hold_stays_so_until_a_person_releases_it(maintained: Maintained) -> None:
+    with maintained.lease() as taken:
+        taken.hold_table("the rewrite in snapshot 5 changed rows")
+    with pytest.raises(LeaseTakenError, match=r"\.t is on hold: the rewrite in snapshot 5 changed rows"):
+        maintained.lease().__enter__()
+    assert release(maintained.profile, maintained.spec).holder == "the rewrite in snapshot 5 changed rows"
+    with maintained.lease():
+        pass
+    assert release(maintained.profile, maintained.spec) is None
+
+
+def test_the_state_table_stays_small(maintained: Maintained) -> None:
+    for _ in range(30):
+        with maintained.lease():
+            pass
+    state = maintained.profile.pyiceberg().load_table(NAME)
+    assert len(state.metadata.snapshots) < 30
+    assert {row.number for row in read_leases(maintained.profile, maintained.uuid)} <= set(range(20, 31))
+
+
+def _take(profile: Profile, spec: TableSpec, barrier: Barrier, rounds: int, alone: Any) -> None:
+    for _ in range(rounds):
+        barrier.wait()
+        try:
+            with lease(profile, spec, "compacted", spark=_no_spark):
+                assert alone.acquire(block=False), "two hold it"
+                time.sleep(0.05)
+                alone.release()
+        except LeaseTakenError:
+            pass
+        barrier.wait()
+
+
+def test_of_two_processes_one_holds_it(maintained: Maintained) -> None:
+    spawn, rounds = multiprocessing.get_context("spawn"), 10
+    barrier, alone = spawn.Barrier(2), spawn.Lock()
+    given = (maintained.profile, maintained.spec, barrier, rounds, alone)
+    processes = [spawn.Process(target=_take, args=given) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    numbers = {row.number for row in read_leases(maintained.profile, maintained.uuid)}
+    assert rounds <= max(numbers) <= 2 * rounds, "somebody held it in each round"
+    assert (maintained.tags(), maintained.standing()) == ([], None)
