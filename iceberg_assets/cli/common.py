@@ -73,17 +73,25 @@ def chosen_with_source(table: str, profile: str | None) -> tuple[TableSpec, Prof
     Raises:
         ConfigurationError: there is no such table, several profiles have one, or somebody else writes it.
     """
-    found = list(chosen(table, profile))
-    if len(found) > 1:
-        found = [(spec, of) for spec, of in found if profile and profile_name(spec.profile) == profile]
-    if len(found) != 1:
-        raise ConfigurationError(f"several profiles have a table '{table}': say which with --profile")
-    ((spec, of),) = found
+    spec, of = one_of(list(chosen(table, profile)), table, profile)
     if spec.source is None:
         raise ConfigurationError(
             f"{spec.name} has no source, and so no raw files and no ledger: somebody else writes it"
         )
     return spec, of
+
+
+def one_of(found: list[tuple[TableSpec, Profile]], table: str, profile: str | None) -> tuple[TableSpec, Profile]:
+    """The one that is meant where several profiles have a table of the name.
+
+    Raises:
+        ConfigurationError: it is not said which.
+    """
+    if len(found) > 1:
+        found = [(spec, of) for spec, of in found if profile and profile_name(spec.profile) == profile]
+    if len(found) != 1:
+        raise ConfigurationError(f"several profiles have a table '{table}': say which with --profile")
+    return found[0]
 
 
 def declared_tables(root: Path) -> list[TableSpec]:

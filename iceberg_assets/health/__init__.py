@@ -17,7 +17,7 @@ from iceberg_assets.health.facts import (
     SpecField,
     TableHealth,
 )
-from iceberg_assets.health.manifests import ManifestsDue, manifests_due
+from iceberg_assets.health.manifests import ManifestsDue, manifests_after, manifests_due
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import plan
 from iceberg_assets.health.pointers import metadata_pointers
@@ -55,6 +55,7 @@ __all__ = [
     "files_after_respec",
     "groups",
     "health_by_date",
+    "manifests_after",
     "manifests_due",
     "metadata_pointers",
     "outside",

@@ -1,8 +1,9 @@
 """Whether ``rewrite_manifests`` pays. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from iceberg_assets.health.facts import TableHealth
+from iceberg_assets.health.facts import Manifest, TableHealth
 from iceberg_assets.spec.policy import Manifests
 from iceberg_assets.spec.units import format_count
 
@@ -23,12 +24,17 @@ def manifests_due(policy: Manifests, health: TableHealth) -> ManifestsDue:
     Those of the current partition spec count alone: ``rewrite_manifests`` leaves the others as they are. It writes
     manifests of ``commit.manifest.target-size-bytes`` (8 MB).
     """
-    sizes = [one.size for one in health.manifests if one.content == "data" and one.spec_id == health.spec_id]
-    if len(sizes) < policy.min_count:
-        return ManifestsDue(False, f"{format_count(len(sizes), 'manifest')}, due from {policy.min_count}")
-    target = int(health.properties.get("commit.manifest.target-size-bytes", _DEFAULT_TARGET))
-    after = -(-sum(sizes) // target)
-    reason = f"{format_count(len(sizes), 'manifest')} would become {after}"
-    if 2 * after > len(sizes):
+    found = [one for one in health.manifests if one.content == "data" and one.spec_id == health.spec_id]
+    if len(found) < policy.min_count:
+        return ManifestsDue(False, f"{format_count(len(found), 'manifest')}, due from {policy.min_count}")
+    after = manifests_after(health, found)
+    reason = f"{format_count(len(found), 'manifest')} would become {after}"
+    if 2 * after > len(found):
         return ManifestsDue(False, f"{reason}, which is not half of them")
     return ManifestsDue(True, reason)
+
+
+def manifests_after(health: TableHealth, manifests: Iterable[Manifest]) -> int:
+    """How many manifests of the target size these become."""
+    target = int(health.properties.get("commit.manifest.target-size-bytes", _DEFAULT_TARGET))
+    return -(-sum(one.size for one in manifests) // target)

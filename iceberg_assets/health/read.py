@@ -13,6 +13,7 @@ from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import DateType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
 
@@ -34,7 +35,12 @@ _LOOKS = 3
 
 
 def read_health(
-    profile: Profile, spec: TableSpec, *, cache: ManifestCache | None = None, deadline: float = inf
+    profile: Profile,
+    spec: TableSpec,
+    *,
+    cache: ManifestCache | None = None,
+    deadline: float = inf,
+    branch: str = MAIN_BRANCH,
 ) -> TableHealth | None:
     """The table as its metadata describes it now; None: there is no such table.
 
@@ -43,6 +49,7 @@ def read_health(
         spec: which it is, what its dates are read from, and how it is compacted.
         cache: spares reading a manifest twice.
         deadline: of ``time.monotonic()``. What was read by then is in the cache, and a second look goes on from there.
+        branch: whose head is looked at.
 
     Raises:
         ConfigurationError: the table's column of dates is absent or has no dates, or its rewrite options are refused.
@@ -54,7 +61,7 @@ def read_health(
         if table is None:
             return None
         try:
-            return _health(table, spec, cache, datetime.now(UTC), deadline)
+            return _health(table, spec, cache, datetime.now(UTC), deadline, branch)
         except FileNotFoundError:
             if look == _LOOKS:
                 raise
@@ -68,9 +75,13 @@ def _load(profile: Profile, spec: TableSpec) -> Table | None:
         return None
 
 
-def _health(table: Table, spec: TableSpec, cache: ManifestCache | None, now: datetime, deadline: float) -> TableHealth:
+def _health(
+    table: Table, spec: TableSpec, cache: ManifestCache | None, now: datetime, deadline: float, branch: str
+) -> TableHealth:
     metadata = table.metadata
-    current = table.current_snapshot()
+    current = table.snapshot_by_name(branch)
+    if current is None and branch != MAIN_BRANCH:
+        raise ConfigurationError(f"{spec.name} has no branch '{branch}'; it has {', '.join(metadata.refs) or 'none'}")
     listed = current.manifests(table.io) if current else []
     column = _DateColumn(metadata, spec)
     snapshots = _snapshots(metadata)

@@ -1,17 +1,30 @@
 """The operations: what is done to a table, and its outcome measured from the metadata before and after."""
 
+from iceberg_assets.maintenance.call import Called, call_procedure, foretell_call
 from iceberg_assets.maintenance.compact import compact, foretell_compaction
 from iceberg_assets.maintenance.expire import expire_snapshots
+from iceberg_assets.maintenance.maintain import OFFERED, Asked, foretell, maintain, procedure_of
 from iceberg_assets.maintenance.maintained import Maintained, health_of
-from iceberg_assets.maintenance.manifests import rewrite_manifests
+from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
 from iceberg_assets.maintenance.orphans import remove_orphans
+from iceberg_assets.maintenance.preview import Preview
 
 __all__ = [
+    "OFFERED",
+    "Asked",
+    "Called",
     "Maintained",
+    "Preview",
+    "call_procedure",
     "compact",
     "expire_snapshots",
+    "foretell",
+    "foretell_call",
     "foretell_compaction",
+    "foretell_manifests",
     "health_of",
+    "maintain",
+    "procedure_of",
     "remove_orphans",
     "rewrite_manifests",
 ]

@@ -1,27 +1,42 @@
 """Manifests rewritten: ``rewrite_manifests`` where it at least halves them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
-from iceberg_assets.health import TableHealth, manifests_due
+from iceberg_assets.health import TableHealth, manifests_after, manifests_due
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
 from iceberg_assets.maintenance.measure import replacements, roll_back
+from iceberg_assets.maintenance.preview import Preview, sizes
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 
+_NAME = "rewrite_manifests"
 
-def rewrite_manifests(spark: Session, profile: Profile, spec: TableSpec, days: Sequence[date]) -> Maintained:
-    """Rewrite the data manifests of the current spec, once for all dates."""
+
+def rewrite_manifests(
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    days: Sequence[date],
+    *,
+    arguments: Mapping[str, object] | None = None,
+) -> Maintained:
+    """Rewrite the manifests of the current spec, once for all dates.
+
+    Args:
+        arguments: of the procedure, by Iceberg's names; with any, it is done whether it pays or not.
+    """
 
     def operate(before: TableHealth) -> Outcome:
-        due = manifests_due(spec.maintenance.manifests, before)
-        if not due.due:
-            return _outcome(Status.NOTHING_TO_DO, due.reason)
+        foretold = _foretold(spec, before, arguments or {})
+        if not foretold.due:
+            return _outcome(Status.NOTHING_TO_DO, foretold.reason)
+        statement = call(profile.catalog.name, _NAME, table=quote(*spec.table), **(arguments or {}))
         try:
-            execute(spark(), call(profile.catalog.name, "rewrite_manifests", table=quote(*spec.table)))
+            execute(spark(), statement)
         except EngineError as error:
             return refused(Operation.REWRITE_MANIFESTS, error)
         for one in replacements(spark(), profile, spec, before.snapshot_id, None):
@@ -29,15 +44,40 @@ def rewrite_manifests(spark: Session, profile: Profile, spec: TableSpec, days: S
                 back = "main was put back" if roll_back(profile, spec, one) else "others have committed since"
                 reason = f"rows changed from {one.rows_before} to {one.rows_after}; {back}"
                 return replace(_outcome(Status.FAILED, reason), rows_preserved=False)
-        was, now = len(before.manifests), len(health_of(profile, spec).manifests)
+        after = health_of(profile, spec).manifests
+        was, now = len(before.manifests), len(after)
+        left = foretold.removes.keys() & {one.path for one in after}
+        status = Status.FAILED if left or (now >= was and not arguments) else Status.DONE
         return replace(
-            _outcome(Status.DONE if now < was else Status.FAILED, f"{was} manifests became {now}"),
+            _outcome(status, f"{was} manifests became {now}"),
             productive=now < was,
             rows_preserved=True,
             details={"iceberg/manifests_before": was, "iceberg/manifests_after": now},
         )
 
     return on_the_table(profile, spec, days, operate)
+
+
+def foretell_manifests(profile: Profile, spec: TableSpec, *, arguments: Mapping[str, object] | None = None) -> Preview:
+    """What :func:`rewrite_manifests` would do. Needs no Spark."""
+    return _foretold(spec, health_of(profile, spec), arguments or {})
+
+
+def _foretold(spec: TableSpec, health: TableHealth, arguments: Mapping[str, object]) -> Preview:
+    if not arguments and not (due := manifests_due(spec.maintenance.manifests, health)).due:
+        return Preview(_NAME, False, due.reason)
+    spec_id = int(str(arguments.get("spec_id", health.spec_id)))
+    taken, after = [], 0
+    for content in ("data", "deletes"):
+        found = [one for one in health.manifests if (one.content, one.spec_id) == (content, spec_id)]
+        expected = manifests_after(health, found)
+        # RewriteManifestsSparkAction leaves a single one that is not too large as it is.
+        if found and (len(found), expected) != (1, 1):
+            taken += found
+            after += expected
+    reason = f"{len(taken)} of {len(health.manifests)} manifests would become {after}"
+    details = {"iceberg/manifests_before": len(taken), "iceberg/manifests_after": after}
+    return Preview(_NAME, bool(taken), reason, sizes(taken), details=details)
 
 
 def _outcome(status: Status, reason: str) -> Outcome:

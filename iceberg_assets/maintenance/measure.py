@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_assets.profiles import Profile
@@ -49,26 +50,31 @@ def load(profile: Profile, spec: TableSpec) -> Table:
 
 
 def replacements(
-    spark: "SparkSession", profile: Profile, spec: TableSpec, since: int | None, where: str | None
+    spark: "SparkSession",
+    profile: Profile,
+    spec: TableSpec,
+    since: int | None,
+    where: str | None,
+    branch: str = MAIN_BRANCH,
 ) -> list[Replacement]:
-    """The ``replace`` snapshots of this session in main after ``since``, oldest first.
+    """The ``replace`` snapshots of this session in a branch after ``since``, oldest first.
 
     Args:
-        since: the id of main's snapshot before; None: main had none.
+        since: the id of the branch's head before; None: it had none.
         where: the rows that the rewrite was confined to; they are counted where the summaries do not tell.
     """
     table = load(profile, spec)
     application = spark.conf.get("spark.app.id")
     ours = [
         snapshot
-        for snapshot in _ancestors(table, since)
+        for snapshot in _ancestors(table, branch, since)
         if _summary(snapshot, "operation") == "replace" and _summary(snapshot, "app-id") == application
     ]
     return [_compare(spark, profile, spec, table, snapshot, where) for snapshot in reversed(ours)]
 
 
-def _ancestors(table: Table, until: int | None) -> Iterator[Snapshot]:
-    snapshot = table.current_snapshot()
+def _ancestors(table: Table, branch: str, until: int | None) -> Iterator[Snapshot]:
+    snapshot = table.snapshot_by_name(branch)
     while snapshot is not None and snapshot.snapshot_id != until:
         yield snapshot
         parent = snapshot.parent_snapshot_id

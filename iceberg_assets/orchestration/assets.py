@@ -1,13 +1,13 @@
 """The assets of one table: the append, and the maintenance operations downstream of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 
 import dagster as dg
 
 from iceberg_assets import maintenance
 from iceberg_assets.health import TableHealth
-from iceberg_assets.maintenance import Maintained
+from iceberg_assets.maintenance import Asked, Maintained, Preview
 from iceberg_assets.orchestration.checks import (
     REWRITES,
     ROWS_PRESERVED,
@@ -16,12 +16,14 @@ from iceberg_assets.orchestration.checks import (
     rows_in_doubt,
     rows_preserved,
 )
+from iceberg_assets.orchestration.launchpad import asked, launchpad
 from iceberg_assets.orchestration.metadata import (
     REASON,
     STATUS,
     event_metadata,
     observed,
     outcome_metadata,
+    preview_metadata,
     problem_table,
 )
 from iceberg_assets.orchestration.pictures import file_sizes, snapshots_timeline
@@ -43,16 +45,6 @@ _DESCRIPTIONS = {
 }
 
 _WHY = " Why a run was started, and what came of it, is in iceberg/reason of each date and in the sensor's tick."
-
-
-class MaintenanceConfig(dg.Config):
-    """Launchpad settings of a maintenance asset.
-
-    Attributes:
-        force: also compact dates that data was added to within ``quiet_for``.
-    """
-
-    force: bool = False
 
 
 class AppendConfig(dg.Config):
@@ -88,9 +80,10 @@ def append_asset(table: TableAsset) -> dg.AssetsDefinition:
         if bad.keys() == outcomes.keys():
             # Perhaps there is no table yet, and so no health to show.
             raise _failure(bad, reports)
+        compacted = _compact_after_append(spark, table, outcomes)
         health = maintenance.health_of(table.profile, table.spec)
         _observe_late_dates(context, table, health, outcomes)
-        said = {day: _said_of_append(outcome) for day, outcome in outcomes.items()}
+        said = {day: _said_of_append(outcome) | compacted.get(day, {}) for day, outcome in outcomes.items()}
         _materialize(context, table, table.key, health, said, bad, reports=reports)
         return dg.MaterializeResult()
 
@@ -121,14 +114,28 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={table.resource_key},
         check_specs=[_check_of_rows(table, operation)] if operation in REWRITES else [],
+        config_schema=launchpad(operation),
+        # A dry run ends well and leaves its dates as they are, neither green nor red.
+        output_required=False,
         kinds={"iceberg", "spark"},
         group_name=table.slug,
         pool=table.maintenance_pool,
     )
-    def maintained(context: dg.AssetExecutionContext, config: MaintenanceConfig) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    def maintained(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+        config = context.op_execution_context.op_config
+        wanted = asked(operation, table, _days(context), config)
+        if config["dry_run"]:
+            _observe_previews(
+                context, table, operation, maintenance.foretell(operation, table.profile, table.spec, wanted)
+            )
+            if operation in REWRITES:
+                yield rows_preserved(table, operation, {}, dates_in_doubt(context.instance, table, operation))
+            return
         if operation is Operation.EXPIRE_SNAPSHOTS and (doubt := rows_in_doubt(context.instance, table)):
             raise dg.Failure(f"nothing was expired: {doubt}", allow_retries=False)
-        result = _operate(operation, _session(context, table), table, _days(context), config)
+        result = maintenance.maintain(operation, _session(context, table), table.profile, table.spec, wanted)
         shown = _shown(operation, table, result)
         said = {day: outcome_metadata(outcome) | shown.get(day, {}) for day, outcome in result.outcomes.items()}
         bad = {day: outcome.reason for day, outcome in result.outcomes.items() if not outcome.green}
@@ -137,24 +144,21 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
             doubted = dates_in_doubt(context.instance, table, operation)
             checks = [rows_preserved(table, operation, result.outcomes, doubted)]
         _materialize(context, table, table.key_of(operation), result.after, said, bad, checks)
-        return dg.MaterializeResult(check_results=checks)
+        yield dg.MaterializeResult(check_results=checks)
 
     return maintained
 
 
-def _operate(
-    operation: Operation, spark: Session, table: TableAsset, days: list[date], config: MaintenanceConfig
-) -> Maintained:
-    profile, spec, now = table.profile, table.spec, datetime.now(UTC)
-    operations: dict[Operation, Callable[[], Maintained]] = {
-        Operation.COMPACT: lambda: maintenance.compact(spark, profile, spec, days, now=now, force=config.force),
-        Operation.REWRITE_MANIFESTS: lambda: maintenance.rewrite_manifests(spark, profile, spec, days),
-        Operation.EXPIRE_SNAPSHOTS: lambda: maintenance.expire_snapshots(spark, profile, spec, days, now=now),
-        Operation.REMOVE_ORPHANS: lambda: maintenance.remove_orphans(
-            spark, profile, spec, days, now=now, landing_places=table.landing_places
-        ),
-    }
-    return operations[operation]()
+def _observe_previews(
+    context: dg.AssetExecutionContext, table: TableAsset, operation: Operation, previews: Mapping[date, Preview]
+) -> None:
+    """Show what would be done on each date, without materializing it."""
+    of = event_metadata(table.spec, maintenance.health_of(table.profile, table.spec))
+    for day, preview in previews.items():
+        words = observed(f"dry run: {preview.reason}") | preview_metadata(preview)
+        context.log_event(
+            dg.AssetObservation(table.key_of(operation), partition=day.isoformat(), metadata=of(day, words))
+        )
 
 
 def _check_of_rows(table: TableAsset, operation: Operation) -> dg.AssetCheckSpec:
@@ -237,6 +241,29 @@ def _said_of_append(outcome: AppendOutcome) -> dict[str, object]:
         "iceberg/late_rows": sum(outcome.late.values()),
         "iceberg/notes": "; ".join(outcome.notes),
         "iceberg/seconds": round(outcome.seconds, 3),
+    }
+
+
+def _compact_after_append(
+    spark: Session, table: TableAsset, outcomes: Mapping[date, AppendOutcome]
+) -> dict[date, dict[str, object]]:
+    """Compact the dates that were appended to, where the table's YAML says so; what came of it, by date.
+
+    The writer is ourselves, so that no date has to be quiet. An append is done whatever becomes of its compaction: what
+    that leaves undone stays due, and the sensor asks for it.
+    """
+    days = [day for day, outcome in outcomes.items() if outcome.status is Status.DONE]
+    if not table.spec.maintenance.compact.after_append or not days:
+        return {}
+    wanted = Asked(days, datetime.now(UTC), values={}, force=True)
+    result = maintenance.maintain(Operation.COMPACT, spark, table.profile, table.spec, wanted)
+    return {
+        day: {
+            "iceberg/compaction_status": one.status.value,
+            "iceberg/compaction_reason": one.reason,
+            **one.details,
+        }
+        for day, one in result.outcomes.items()
     }
 
 

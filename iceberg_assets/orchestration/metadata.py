@@ -7,6 +7,7 @@ import dagster as dg
 from pyiceberg.schema import Schema
 
 from iceberg_assets.health import TableHealth, pinned_by
+from iceberg_assets.maintenance import Preview
 from iceberg_assets.spec import Outcome, Status, TableSpec
 from iceberg_assets.spec.table import format_identifier
 from iceberg_assets.tables import AppendOutcome
@@ -147,3 +148,18 @@ def event_metadata(spec: TableSpec, health: TableHealth) -> EventMetadata:
 def observed(reason: str) -> Metadata:
     """An observation's own status: it was made, and ``reason`` is what was decided of it."""
     return {STATUS: Status.DONE.value, REASON: reason}
+
+
+def preview_metadata(preview: Preview) -> dict[str, object]:
+    """What would be done: figures, what is worth knowing, and the files and snapshots that would go."""
+    largest = sorted(preview.removes.items(), key=lambda one: (-one[1], one[0]))
+    records = [dg.TableRecord({"file": path, "bytes": size}) for path, size in largest[:_TABLED]]
+    files = dg.TableSchema([dg.TableColumn("file", "string"), dg.TableColumn("bytes", "int")])
+    return {
+        **preview.details,
+        "iceberg/notes": "; ".join(preview.notes),
+        "iceberg/would_remove_files": len(preview.removes),
+        "iceberg/would_remove_bytes": sum(preview.removes.values()),
+        "iceberg/would_remove_snapshots": len(preview.snapshots),
+        "iceberg/would_remove": dg.MetadataValue.table(records, files),
+    }

@@ -1,0 +1,215 @@
+"""Any procedure, by hand: foretold from the metadata, called, and measured from the metadata again."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions.parser import parse as parse_filter
+
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.health import DataFile, TableHealth, groups, read_health, rule
+from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance.maintained import health_of
+from iceberg_assets.maintenance.measure import load, replacements, roll_back
+from iceberg_assets.maintenance.position_deletes import foretell_position_deletes
+from iceberg_assets.maintenance.preview import Preview, sizes
+from iceberg_assets.maintenance.refs import MOVES, Move, foretell_move
+from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import Session, quote
+from iceberg_assets.spark import call as render
+from iceberg_assets.spec import Status, TableSpec
+from iceberg_assets.spec.procedure import Procedure, Value, option_text
+from iceberg_assets.spec.procedures import PROCEDURES
+from iceberg_assets.spec.sort_order import parse_sort_order
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a call came to.
+
+    Attributes:
+        reason: one sentence with the numbers behind the status.
+        details: further figures, by metadata key.
+    """
+
+    procedure: str
+    status: Status
+    reason: str
+    details: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+def foretell_call(
+    profile: Profile, spec: TableSpec, procedure: Procedure, values: Mapping[str, Value], *, now: datetime
+) -> Preview:
+    """What :func:`call_procedure` would do. Needs no Spark.
+
+    Args:
+        procedure: one that no operation of its own is for.
+        values: its arguments, as ``Procedure.parse`` gives them.
+        now: that ages are counted from.
+    """
+    if procedure.name in MOVES:
+        return foretell_move(procedure.name, health_of(profile, spec), values, now)[1]
+    if procedure.name == "rewrite_data_files":
+        return _foretell_rewrite(profile, spec, values)
+    if procedure.name == "rewrite_position_delete_files":
+        health = health_of(profile, spec)
+        notes = (_WHERE_NARROWS,) if "where" in values else ()
+        return foretell_position_deletes(health, health.deletes, _options(procedure, values), notes)
+    return Preview(procedure.name, True, "a statistics file would be written; no file of the table changes")
+
+
+def call_procedure(
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    procedure: Procedure,
+    values: Mapping[str, Value],
+    *,
+    now: datetime,
+) -> Called:
+    """Do what :func:`foretell_call` says, and look at what came of it.
+
+    A rewrite that changed rows is rolled back, on the condition that nothing was committed after it.
+    """
+    foretold = foretell_call(profile, spec, procedure, values, now=now)
+    if not foretold.due:
+        refused = (
+            procedure.name in MOVES and foretell_move(procedure.name, health_of(profile, spec), values, now)[0].refusal
+        )
+        return Called(procedure.name, Status.FAILED if refused else Status.NOTHING_TO_DO, foretold.reason)
+    before = _look(
+        profile, spec, str(values.get("branch", "main")) if procedure.name == "rewrite_data_files" else "main"
+    )
+    arguments = procedure.call_arguments(values, now)
+    try:
+        execute(spark(), render(profile.catalog.name, procedure.name, table=quote(*spec.table), **arguments))
+    except EngineError as error:
+        status = Status.SKIPPED if error.conflict else Status.FAILED
+        return Called(procedure.name, status, f"main moves: {error}" if error.conflict else str(error))
+    if procedure.name in MOVES:
+        move, _ = foretell_move(procedure.name, before, values, now)
+        return _moved(profile, spec, procedure.name, before, move)
+    if procedure.name.startswith("compute_"):
+        return _computed(profile, spec, procedure.name, before, values)
+    return _rewritten(spark, profile, spec, procedure.name, before, values)
+
+
+_WHERE_NARROWS = "where narrows this: which files it leaves out is decided by Iceberg while it plans"
+
+
+def _look(profile: Profile, spec: TableSpec, branch: str) -> TableHealth:
+    return health_of(profile, spec) if branch == "main" else _of_branch(profile, spec, branch)
+
+
+def _of_branch(profile: Profile, spec: TableSpec, branch: str) -> TableHealth:
+    health = read_health(profile, spec, branch=branch)
+    assert health is not None, "it was there a moment ago"
+    return health
+
+
+def _foretell_rewrite(profile: Profile, spec: TableSpec, values: Mapping[str, Value]) -> Preview:
+    health_of(profile, spec)
+    health = _look(profile, spec, str(values.get("branch", "main")))
+    if "sort_order" in values and (
+        mistake := parse_sort_order(values["sort_order"]).mistake(health.schema.column_names)
+    ):
+        raise ConfigurationError(f"{spec.name}: {mistake}")
+    files, notes = _found(profile, spec, health, str(values["where"]) if "where" in values else None)
+    options = _options(PROCEDURES["rewrite_data_files"], values)
+    due = [group for group in groups(files, health.spec_id, rule(options, health.properties)) if group.due]
+    taken = [file for group in due for file in group.files]
+    outputs = sum(group.outputs for group in due)
+    reason = f"{len(taken)} of {len(files)} files would become {outputs}: {due[0].reason}" if due else "no group is due"
+    details = {"iceberg/planned_data_files": len(taken), "iceberg/expected_data_files": outputs}
+    return Preview("rewrite_data_files", bool(due), reason, sizes(taken), details=details, notes=notes)
+
+
+def _found(
+    profile: Profile, spec: TableSpec, health: TableHealth, where: str | None
+) -> tuple[Sequence[DataFile], tuple[str, ...]]:
+    """The data files that a condition may match, by their partitions and bounds; and what is not certain about it."""
+    condition = AlwaysTrue() if where is None else read_condition(where)
+    if condition is None:
+        return health.files, (_WHERE_NARROWS,)
+    scan = load(profile, spec).scan(row_filter=condition, snapshot_id=health.snapshot_id)
+    planned = {task.file.file_path for task in scan.plan_files()}
+    return [file for file in health.files if file.path in planned], ()
+
+
+def read_condition(where: str) -> BooleanExpression | None:
+    """A condition of Spark SQL as PyIceberg's; None where PyIceberg does not know its words.
+
+    The two quote the other way round: to Spark double quotes hold a text, and back-quotes a name.
+    """
+    swapped = re.sub(
+        r"""'(?:[^'\\]|\\.)*'|"((?:[^"\\]|\\.)*)"|`((?:[^`]|``)+)`""",
+        lambda found: f"'{found[1]}'" if found[1] is not None else f'"{found[2]}"' if found[2] else found[0],
+        where,
+    )
+    try:
+        return parse_filter(swapped)
+    except Exception:  # noqa: BLE001 (the parser raises what its library does)
+        return None
+
+
+def _options(procedure: Procedure, values: Mapping[str, Value]) -> dict[str, str]:
+    return {one.name: option_text(values[one.name]) for one in procedure.options if one.name in values}
+
+
+def _moved(profile: Profile, spec: TableSpec, name: str, before: TableHealth, move: Move) -> Called:
+    """Whether the branch is where it was to go, and nobody's commit was left behind."""
+    table = load(profile, spec)
+    head = table.snapshot_by_name(move.branch)
+    if head is None:
+        return Called(name, Status.FAILED, f"{move.branch} is gone")
+    details = {"iceberg/head_after": str(head.snapshot_id)}
+    known = {one.id for one in before.snapshots}
+    between = [one.snapshot_id for one in table.metadata.snapshot_log if one.snapshot_id not in known]
+    left = [one for one in between if one != head.snapshot_id] if move.branch == "main" else []
+    if left:
+        way_out = f"iceberg-assets call set_current_snapshot {spec.name} snapshot_id={left[-1]}"
+        reason = f"others committed {left} meanwhile, and main left that behind; to have it back: {way_out}"
+        return Called(name, Status.FAILED, reason, details)
+    summary = head.summary
+    picked = summary is not None and summary.get("source-snapshot-id") == str(move.source)
+    there = picked if move.head is None else head.snapshot_id == move.head
+    reason = f"{move.branch} is on snapshot {head.snapshot_id}"
+    return Called(name, Status.DONE if there else Status.FAILED, reason, details)
+
+
+def _computed(profile: Profile, spec: TableSpec, name: str, before: TableHealth, values: Mapping[str, Value]) -> Called:
+    """Whether the metadata has a statistics file of the snapshot."""
+    metadata = load(profile, spec).metadata
+    wanted = values.get("snapshot_id", before.snapshot_id)
+    kept = metadata.statistics if name == "compute_table_stats" else metadata.partition_statistics
+    found = [one.statistics_path for one in kept if one.snapshot_id == wanted]
+    if not found:
+        return Called(name, Status.NOTHING_TO_DO, f"no statistics of snapshot {wanted} were written")
+    return Called(name, Status.DONE, f"statistics of snapshot {wanted} are in {found[0]}")
+
+
+def _rewritten(
+    spark: Session, profile: Profile, spec: TableSpec, name: str, before: TableHealth, values: Mapping[str, Value]
+) -> Called:
+    """Whether a rewrite took what it was to take and left the rows as they were."""
+    branch = str(values.get("branch", "main"))
+    where = str(values["where"]) if "where" in values else None
+    commits = replacements(spark(), profile, spec, before.snapshot_id, where, branch)
+    for one in commits:
+        if not one.rows_preserved:
+            back = branch == "main" and roll_back(profile, spec, one)
+            end = "main was put back" if back else f"to take it back, set {branch} to snapshot {one.parent_id}"
+            return Called(name, Status.FAILED, f"rows changed from {one.rows_before} to {one.rows_after}; {end}")
+    after = _look(profile, spec, branch)
+    gone = _paths(before) - _paths(after)
+    came = _paths(after) - _paths(before)
+    details = {"iceberg/removed_files": len(gone), "iceberg/added_files": len(came)}
+    status = Status.DONE if gone else Status.NOTHING_TO_DO if "where" in values else Status.FAILED
+    return Called(name, status, f"{len(gone)} files became {len(came)}, rows as before", details)
+
+
+def _paths(health: TableHealth) -> set[str]:
+    return {one.path for one in health.files} | {one.path for one in health.deletes}

@@ -1,0 +1,200 @@
+"""Procedures by hand: what is foretold is what comes of it, and the words when it cannot be."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from iceberg_assets.cli import app
+from iceberg_assets.maintenance import call_procedure, foretell_call, foretell_manifests, health_of, rewrite_manifests
+from iceberg_assets.maintenance.call import read_condition
+from iceberg_assets.spec import Status
+from iceberg_assets.spec.procedures import PROCEDURES
+from iceberg_assets_tests.maintenance.files_of import live_files, live_manifests, untouched
+from iceberg_assets_tests.maintenance.test_foretold import FIRST, MERGE_ON_READ, NOW, SECOND, Scene
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+@pytest.fixture
+def scene(spark, profile, namespace) -> Scene:
+    return Scene(spark, profile, namespace)
+
+
+def foretold_and_called(scene, spec, procedure: str, **given):
+    """Preview and result of a call: the preview touched nothing, and what it named is what went."""
+    declared = PROCEDURES[procedure]
+    values = declared.parse({name.replace("__", "-"): value for name, value in given.items()})
+    state, before = untouched(scene.profile, spec), live_files(scene.spark, spec)
+    preview = foretell_call(scene.profile, spec, declared, values, now=NOW)
+    assert untouched(scene.profile, spec) == state
+    called = call_procedure(lambda: scene.spark, scene.profile, spec, declared, values, now=NOW)
+    after = live_files(scene.spark, spec)
+    if preview.removes or procedure.startswith("rewrite"):
+        assert dict(preview.removes) == {path: size for path, size in before.items() if path not in after}
+    return preview, called
+
+
+@pytest.mark.parametrize(
+    ("where", "files"),
+    [
+        ('name = "3"', 0),
+        ("ts >= TIMESTAMP '2024-01-31 00:00:00+00:00'", 6),
+        ("`id` >= 0 AND name <> 'it''s \"not\"'", 12),
+    ],
+)
+def test_a_condition_as_people_type_it_is_rewritten_where_it_may_match(scene, where, files):
+    spec = scene.table({}, {})
+    rows = scene.rows(spec)
+    condition = read_condition(where)
+    values = PROCEDURES["rewrite_data_files"].parse({"where": where})
+    before = live_files(scene.spark, spec)
+    preview = foretell_call(scene.profile, spec, PROCEDURES["rewrite_data_files"], values, now=NOW)
+    called = call_procedure(lambda: scene.spark, scene.profile, spec, PROCEDURES["rewrite_data_files"], values, now=NOW)
+    gone = before.keys() - live_files(scene.spark, spec).keys()
+    assert called.status is (Status.DONE if files else Status.NOTHING_TO_DO), called.reason
+    assert len(gone) == files
+    if condition is None:
+        assert "where narrows this" in preview.notes[0]
+        assert gone <= preview.removes.keys()
+    else:
+        assert gone == preview.removes.keys()
+    assert scene.rows(spec) == rows
+
+
+def test_a_branch_is_rewritten_and_main_is_not(scene):
+    spec = scene.table({}, {})
+    scene.spark.sql(f"ALTER TABLE {scene.sql(spec)} CREATE BRANCH audit")
+    main = health_of(scene.profile, spec).snapshot_id
+    declared = PROCEDURES["rewrite_data_files"]
+    values = declared.parse({"branch": "audit"})
+    assert len(foretell_call(scene.profile, spec, declared, values, now=NOW).removes) == 12
+    called = call_procedure(lambda: scene.spark, scene.profile, spec, declared, values, now=NOW)
+    assert (called.status, called.details["iceberg/removed_files"]) == (Status.DONE, 12), called.reason
+    assert health_of(scene.profile, spec).snapshot_id == main
+    _, forwarded = foretold_and_called(scene, spec, "fast_forward", branch="main", to="audit")
+    assert forwarded.status is Status.DONE, forwarded.reason
+    assert health_of(scene.profile, spec).data_files == 2
+    assert not foretold_and_called(scene, spec, "fast_forward", branch="main", to="audit")[0].due
+
+
+def test_manifests_are_foretold_to_the_path(scene):
+    spec = scene.table({}, MERGE_ON_READ)
+    for day in (FIRST, SECOND):
+        scene.write(spec, [day])
+    scene.spark.sql(f"DELETE FROM {scene.sql(spec)} WHERE id % 3 = 0")
+    spec = spec.model_copy(
+        update={
+            "maintenance": spec.maintenance.model_copy(
+                update={"manifests": spec.maintenance.manifests.model_copy(update={"min_count": 2})}
+            )
+        }
+    )
+    before, rows, state = live_manifests(scene.spark, spec), scene.rows(spec), untouched(scene.profile, spec)
+    preview = foretell_manifests(scene.profile, spec)
+    assert untouched(scene.profile, spec) == state
+    assert preview.due
+    outcome = rewrite_manifests(lambda: scene.spark, scene.profile, spec, [SECOND]).outcomes[SECOND]
+    after = live_manifests(scene.spark, spec)
+    assert outcome.status is Status.DONE, outcome.reason
+    assert dict(preview.removes) == {path: size for path, size in before.items() if path not in after}
+    assert len(after.keys() - before.keys()) == preview.details["iceberg/manifests_after"]
+    assert scene.rows(spec) == rows
+    assert not foretell_manifests(scene.profile, spec).due
+
+
+def test_position_deletes_are_foretold_to_the_path(scene):
+    spec = scene.table({}, {**MERGE_ON_READ, "write.delete.granularity": "file"})
+    scene.spark.sql(f"DELETE FROM {scene.sql(spec)} WHERE id % 3 = 0")
+    rows = scene.rows(spec)
+    preview, called = foretold_and_called(scene, spec, "rewrite_position_delete_files", rewrite__all=True)
+    assert preview.due
+    assert called.status is Status.DONE, called.reason
+    assert scene.rows(spec) == rows
+
+
+def test_refs_go_where_it_was_said(scene):
+    spec = scene.table({}, {})
+    first = health_of(scene.profile, spec).snapshot_id
+    scene.write(spec, [FIRST], files=1)
+    second = health_of(scene.profile, spec).snapshot_id
+    preview, called = foretold_and_called(scene, spec, "rollback_to_snapshot", snapshot_id=str(first))
+    assert preview.snapshots == (second,)
+    assert "ledger forget" in preview.notes[0]
+    assert (called.status, health_of(scene.profile, spec).snapshot_id) == (Status.DONE, first), called.reason
+
+    preview, called = foretold_and_called(scene, spec, "rollback_to_snapshot", snapshot_id=second)
+    assert called.status is Status.FAILED
+    assert f"snapshot {second} is no ancestor of main" in called.reason
+    _, called = foretold_and_called(scene, spec, "cherrypick_snapshot", snapshot_id=second)
+    assert called.status is Status.DONE, called.reason
+    _, called = foretold_and_called(scene, spec, "cherrypick_snapshot", snapshot_id=second)
+    assert "are in main already" in called.reason
+    _, called = foretold_and_called(scene, spec, "set_current_snapshot", snapshot_id=first)
+    assert called.status is Status.DONE, called.reason
+    before = health_of(scene.profile, spec).snapshots[0].committed_at - timedelta(seconds=1)
+    _, called = foretold_and_called(scene, spec, "rollback_to_timestamp", timestamp=before.isoformat())
+    assert "no ancestor of main is older" in called.reason
+
+    scene.spark.conf.set("spark.wap.id", "")
+    scene.spark.sql(f"ALTER TABLE {scene.sql(spec)} SET TBLPROPERTIES ('write.wap.enabled'='true')")
+    scene.spark.conf.set("spark.wap.id", "night")
+    try:
+        scene.write(spec, [SECOND], files=1)
+    finally:
+        scene.spark.conf.unset("spark.wap.id")
+    rows = len(scene.rows(spec))
+    _, called = foretold_and_called(scene, spec, "publish_changes", wap_id="night")
+    assert called.status is Status.DONE, called.reason
+    assert len(scene.rows(spec)) == rows + 2
+    for procedure in ("compute_table_stats", "compute_partition_stats"):
+        _, called = foretold_and_called(scene, spec, procedure)
+        assert called.status is Status.DONE, called.reason
+
+
+DECLARED = """
+type: iceberg_assets.IcebergTable
+attributes:
+  table: {table}
+  dates: {{column: ts, start: "2024-01-01", end: "2024-02-29"}}
+"""
+
+
+def test_the_command_says_what_it_would_do_and_does_it(scene, project, monkeypatch, tmp_path):
+    spec = scene.table({}, {})
+    folder = project / "defs" / scene.namespace
+    folder.mkdir(parents=True)
+    (folder / "defs.yaml").write_text(DECLARED.format(table=spec.name))
+    monkeypatch.chdir(project)
+    runner = CliRunner()
+
+    def call(*arguments: str, code: int = 0) -> str:
+        result = runner.invoke(app, ["call", *arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    day = ("--date", SECOND.isoformat())
+    rewrite = ("rewrite_data_files", spec.name, "sort_order=id", "rewrite-all=true", *day)
+    state = untouched(scene.profile, spec)
+    (preview,) = json.loads(call(*rewrite, "--force", "--dry-run", "--json"))
+    assert untouched(scene.profile, spec) == state
+    assert (preview["due"], len(preview["removes"])) == (True, 6)
+    quiet = call("rewrite_data_files", spec.name, *day, code=1)
+    assert "skipped" in quiet
+    (done,) = json.loads(call(*rewrite, "--force", "--json"))
+    assert (done["status"], done["details"]["iceberg/removed_data_files"]) == ("done", 6)
+    assert "nothing_to_do" in call("rewrite_manifests", spec.name)
+    assert "done: " in call("rewrite_manifests", spec.name, "use_caching=true")
+    head = json.loads(call("set_current_snapshot", spec.name, "ref=main", "--dry-run", "--json"))
+    assert head[0]["due"] is False
+    for wrong, words in (
+        (("rewrite_data_file", spec.name), "did you mean 'rewrite_data_files'?"),
+        (("rewrite_data_files", spec.name, "min-input-file=2"), "did you mean 'min-input-files'?"),
+        (("rewrite_data_files", spec.name, "sort_order=idd"), "the table has no column idd"),
+        (("rewrite_data_files", spec.name, "partial-progress.enabled=true"), "a date is one commit"),
+        (("rollback_to_snapshot", spec.name), "rollback_to_snapshot needs snapshot_id"),
+        (("expire_snapshots", spec.name, "older_than=2024-01-01T00:00:00"), "expected a zone with it"),
+        (("remove_orphan_files", spec.name, "older_than=1h"), "expected at least 24h"),
+    ):
+        assert words in call(*wrong, code=2)
