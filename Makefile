@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-intake bench-tick test test-faults test-parity check lint types imports feed dev lock screenshots clean
+.PHONY: help setup demo bench-append bench-intake bench-tick test test-faults test-parity check lint types imports feed dev lock docs-operations screenshots clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -47,6 +47,9 @@ bench-tick: $(READY) ## a sensor tick over many files, dates and tables: figures
 
 bench-intake: $(READY) ## 10,000 footers, and a date against a ledger of a million files: figures and limits
 	$(BIN)/python -m benchmarks.bench_intake
+
+docs-operations: $(READY) ## the tables of docs/operations.md, from what is declared of Iceberg's procedures
+	$(BIN)/python -m iceberg_assets_tests.operations_page
 
 screenshots: $(READY) ## pictures of the UI for the docs, of what the last `make demo` left
 	$(BIN)/python -m iceberg_assets_tests.daemon.screenshots

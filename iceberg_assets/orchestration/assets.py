@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 import dagster as dg
 
 from iceberg_assets import maintenance
+from iceberg_assets.errors import IcebergAssetsError
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance import Asked, Maintained, Preview
 from iceberg_assets.orchestration.checks import (
@@ -30,7 +31,7 @@ from iceberg_assets.orchestration.pictures import file_sizes, snapshots_timeline
 from iceberg_assets.orchestration.rewritten import file_table, rewritten
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spark import Session
-from iceberg_assets.spec import Operation, Status
+from iceberg_assets.spec import Operation, Outcome, Status
 from iceberg_assets.tables import AppendOutcome, append
 
 _DESCRIPTIONS = {
@@ -80,10 +81,14 @@ def append_asset(table: TableAsset) -> dg.AssetsDefinition:
         if bad.keys() == outcomes.keys():
             # Perhaps there is no table yet, and so no health to show.
             raise _failure(bad, reports)
-        compacted = _compact_after_append(spark, table, outcomes)
+        done = [day for day, outcome in outcomes.items() if outcome.status is Status.DONE]
+        compacted = _compact_after_append(context, table, done) if done else {}
+        bad |= {day: one.reason for day, one in compacted.items() if one.rows_preserved is False}
         health = maintenance.health_of(table.profile, table.spec)
         _observe_late_dates(context, table, health, outcomes)
-        said = {day: _said_of_append(outcome) | compacted.get(day, {}) for day, outcome in outcomes.items()}
+        said = {
+            day: _said_of_append(outcome) | _said_of_compaction(compacted.get(day)) for day, outcome in outcomes.items()
+        }
         _materialize(context, table, table.key, health, said, bad, reports=reports)
         return dg.MaterializeResult()
 
@@ -245,26 +250,33 @@ def _said_of_append(outcome: AppendOutcome) -> dict[str, object]:
 
 
 def _compact_after_append(
-    spark: Session, table: TableAsset, outcomes: Mapping[date, AppendOutcome]
-) -> dict[date, dict[str, object]]:
-    """Compact the dates that were appended to, where the table's YAML says so; what came of it, by date.
+    context: dg.AssetExecutionContext, table: TableAsset, days: list[date]
+) -> Mapping[date, Outcome]:
+    """Compact the dates that were appended to, where the table's YAML says so.
 
     The writer is ourselves, so that no date has to be quiet. An append is done whatever becomes of its compaction: what
-    that leaves undone stays due, and the sensor asks for it.
+    that leaves undone stays due, and the sensor asks for it. Changed rows alone are another matter: the check of the
+    asset ``compacted`` turns red, as if it had been its own run.
     """
-    days = [day for day, outcome in outcomes.items() if outcome.status is Status.DONE]
-    if not table.spec.maintenance.compact.after_append or not days:
+    if not table.spec.maintenance.compact.after_append:
         return {}
     wanted = Asked(days, datetime.now(UTC), values={}, force=True)
-    result = maintenance.maintain(Operation.COMPACT, spark, table.profile, table.spec, wanted)
-    return {
-        day: {
-            "iceberg/compaction_status": one.status.value,
-            "iceberg/compaction_reason": one.reason,
-            **one.details,
-        }
-        for day, one in result.outcomes.items()
-    }
+    try:
+        result = maintenance.maintain(Operation.COMPACT, _session(context, table), table.profile, table.spec, wanted)
+    except IcebergAssetsError as error:
+        return dict.fromkeys(days, Outcome(Operation.COMPACT, Status.FAILED, str(error)))
+    if any(one.rows_preserved is False for one in result.outcomes.values()):
+        doubted = dates_in_doubt(context.instance, table, Operation.COMPACT)
+        for check in evaluations([rows_preserved(table, Operation.COMPACT, result.outcomes, doubted)]):
+            context.instance.report_runless_asset_event(check)
+    return result.outcomes
+
+
+def _said_of_compaction(outcome: Outcome | None) -> dict[str, object]:
+    if outcome is None:
+        return {}
+    said = {"iceberg/compaction_status": outcome.status.value, "iceberg/compaction_reason": outcome.reason}
+    return {**outcome.details, **said}
 
 
 def _observe_late_dates(

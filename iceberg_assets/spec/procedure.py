@@ -122,18 +122,6 @@ class Procedure:
         options = {one.name: option_text(values[one.name]) for one in self.options if one.name in values}
         return {**arguments, **({"options": options} if options else {})}
 
-    def json_schema(self) -> dict[str, Any]:
-        """A JSON schema of the arguments and options, as one object."""
-        offered = [one for one in (*self.arguments, *self.options) if not one.refused]
-        return {
-            "title": self.name,
-            "description": self.sentence,
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {one.name: argument_schema(one) for one in offered},
-            "required": [one.name for one in offered if one.required],
-        }
-
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """What to say to somebody who wrote a name that is not known."""

@@ -153,6 +153,25 @@ def test_refs_go_where_it_was_said(scene):
         assert called.status is Status.DONE, called.reason
 
 
+def test_an_append_that_a_rollback_left_behind_is_named_with_its_way_back(scene):
+    spec = scene.table({}, {})
+    first = health_of(scene.profile, spec).snapshot_id
+    scene.write(spec, [FIRST], files=1)
+    appended = []
+
+    def append_meanwhile():
+        if not appended:
+            scene.write(spec, [SECOND], files=1)
+            appended.append(health_of(scene.profile, spec).snapshot_id)
+        return scene.spark
+
+    declared = PROCEDURES["rollback_to_snapshot"]
+    values = declared.parse({"snapshot_id": first})
+    called = call_procedure(append_meanwhile, scene.profile, spec, declared, values, now=NOW)
+    assert called.status is Status.FAILED
+    assert f"call set_current_snapshot {spec.name} snapshot_id={appended[0]}" in called.reason
+
+
 DECLARED = """
 type: iceberg_assets.IcebergTable
 attributes:

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.procedures import PROCEDURES
 from iceberg_assets.spec.sort_order import parse_sort_order
+from iceberg_assets_tests import operations_page
 from iceberg_assets_tests.spec.test_declaration import parse
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
@@ -134,7 +136,11 @@ def test_a_compaction_that_iceberg_would_refuse_is_refused_when_it_is_loaded(com
 
 
 def test_the_schema_of_a_declaration_describes_every_option():
-    schema = PROCEDURES["rewrite_data_files"].json_schema()
-    assert schema["properties"]["strategy"]["enum"] == ["binpack", "sort"]
-    assert "partial-progress.enabled" not in schema["properties"]
-    assert all(one["description"] for one in schema["properties"].values())
+    options = TableSpec.model_json_schema()["$defs"]["Compact"]["properties"]["options"]["properties"]
+    assert options["rewrite-job-order"]["enum"] == ["bytes-asc", "bytes-desc", "files-asc", "files-desc", "none"]
+    assert "partial-progress.enabled" not in options
+    assert all(one["description"] for one in options.values())
+
+
+def test_the_page_of_the_operations_is_current():
+    assert operations_page.PAGE.read_text() == operations_page.current(), "make docs-operations"
