@@ -7,6 +7,7 @@ from datetime import date, datetime
 from iceberg_assets.health import TableHealth, expirable, expire_arguments
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden
+from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
@@ -23,16 +24,23 @@ def expire_snapshots(
     same rows would be accepted.
     """
 
-    def operate(before: TableHealth) -> Outcome:
-        if reason := forbidden(before):
-            return _outcome(Status.SKIPPED, reason)
+    def would_go(before: TableHealth) -> tuple[datetime, int, set[int]]:
         keep_from = protected_since(profile, spec) if spec.source else None
         policy = spec.maintenance.expire
-        cut_off, retain_last = expire_arguments(before, policy, now, keep_from)
-        would_go = {snapshot.id for snapshot in expirable(before, policy, now, keep_from)}
-        if not would_go:
-            kept = f"{len(before.snapshots)} snapshots, none to go before {cut_off:%Y-%m-%d %H:%M:%S %Z}"
-            return _outcome(Status.NOTHING_TO_DO, f"{kept}, {retain_last} kept in any case")
+        going = {snapshot.id for snapshot in expirable(before, policy, now, keep_from)}
+        return *expire_arguments(before, policy, now, keep_from), going
+
+    def left_alone(before: TableHealth) -> Outcome | None:
+        if reason := forbidden(before):
+            return _outcome(Status.SKIPPED, reason)
+        cut_off, retain_last, going = would_go(before)
+        if going:
+            return None
+        kept = f"{len(before.snapshots)} snapshots, none to go before {cut_off:%Y-%m-%d %H:%M:%S %Z}"
+        return _outcome(Status.NOTHING_TO_DO, f"{kept}, {retain_last} kept in any case")
+
+    def operate(before: TableHealth, _: Lease | None) -> Outcome:
+        cut_off, retain_last, going = would_go(before)
         statement = call(
             profile.catalog.name,
             "expire_snapshots",
@@ -49,14 +57,14 @@ def expire_snapshots(
         gone = {snapshot.id for snapshot in before.snapshots} - left
         return replace(
             _outcome(
-                Status.PARTIAL if would_go & left else Status.DONE,
-                f"{len(gone)} of {len(before.snapshots)} snapshots expired, {len(would_go)} were to go",
+                Status.PARTIAL if going & left else Status.DONE,
+                f"{len(gone)} of {len(before.snapshots)} snapshots expired, {len(going)} were to go",
             ),
             productive=bool(gone),
-            details={"iceberg/expired_snapshots": len(gone), "iceberg/expirable_snapshots": len(would_go)},
+            details={"iceberg/expired_snapshots": len(gone), "iceberg/expirable_snapshots": len(going)},
         )
 
-    return on_the_table(profile, spec, days, operate)
+    return on_the_table(spark, profile, spec, days, Operation.EXPIRE_SNAPSHOTS, operate, left_alone=left_alone)
 
 
 def _outcome(status: Status, reason: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""What every operation takes and gives."""
+"""What every operation takes and gives, and the one door to a table: its lease."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -7,8 +7,10 @@ from datetime import date
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import TableHealth, read_health
+from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spec import Outcome, TableSpec
+from iceberg_assets.spark import Session
+from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,36 @@ def health_of(profile: Profile, spec: TableSpec) -> TableHealth:
 
 
 def on_the_table(
-    profile: Profile, spec: TableSpec, days: Iterable[date], operate: Callable[[TableHealth], Outcome]
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    days: Iterable[date],
+    operation: Operation,
+    operate: Callable[[TableHealth, Lease | None], Outcome],
+    *,
+    left_alone: Callable[[TableHealth], Outcome | None] = lambda _: None,
 ) -> Maintained:
-    """Run an operation that is about the whole table once, and give each date its outcome."""
+    """Run an operation that is about the whole table once, under its lease, and give each date its outcome.
+
+    Args:
+        operate: does it, and is given the lease, so that it can put the table on hold.
+        left_alone: the outcome where there is nothing to do, or something stands against it: no lease is taken then.
+    """
     started = time.monotonic()
     before = health_of(profile, spec)
-    outcome = operate(before)
+    outcome = left_alone(before)
+    if outcome is None:
+        try:
+            with lease(profile, spec, operation.value, spark=spark) as held:
+                # What was seen before may have been another maintainer's work, half done.
+                before = health_of(profile, spec)
+                outcome = left_alone(before) or operate(before, held)
+        except LeaseTakenError as taken:
+            outcome = kept_away(operation, taken)
     outcome = replace(outcome, seconds=time.monotonic() - started)
     return Maintained(before, health_of(profile, spec), dict.fromkeys(days, outcome))
+
+
+def kept_away(operation: Operation, taken: LeaseTakenError) -> Outcome:
+    """The outcome where somebody else has the lease: it passes by itself, or by a person's word."""
+    return Outcome(operation, Status.SKIPPED, str(taken), retryable=True)

@@ -6,6 +6,7 @@ from datetime import date
 
 from iceberg_assets.health import TableHealth, manifests_after, manifests_due
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
+from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
 from iceberg_assets.maintenance.measure import replacements, roll_back
 from iceberg_assets.maintenance.preview import Preview, sizes
@@ -30,10 +31,12 @@ def rewrite_manifests(
         arguments: of the procedure, by Iceberg's names; with any, it is done whether it pays or not.
     """
 
-    def operate(before: TableHealth) -> Outcome:
+    def left_alone(before: TableHealth) -> Outcome | None:
         foretold = _foretold(spec, before, arguments or {})
-        if not foretold.due:
-            return _outcome(Status.NOTHING_TO_DO, foretold.reason)
+        return None if foretold.due else _outcome(Status.NOTHING_TO_DO, foretold.reason)
+
+    def operate(before: TableHealth, held: Lease | None) -> Outcome:
+        foretold = _foretold(spec, before, arguments or {})
         statement = call(profile.catalog.name, _NAME, table=quote(*spec.table), **(arguments or {}))
         try:
             execute(spark(), statement)
@@ -55,7 +58,7 @@ def rewrite_manifests(
             details={"iceberg/manifests_before": was, "iceberg/manifests_after": now},
         )
 
-    return on_the_table(profile, spec, days, operate)
+    return on_the_table(spark, profile, spec, days, Operation.REWRITE_MANIFESTS, operate, left_alone=left_alone)
 
 
 def foretell_manifests(profile: Profile, spec: TableSpec, *, arguments: Mapping[str, object] | None = None) -> Preview:

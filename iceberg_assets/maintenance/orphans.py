@@ -7,6 +7,7 @@ from datetime import date, datetime
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden, strangers
+from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, on_the_table
 from iceberg_assets.maintenance.measure import load
 from iceberg_assets.profiles import Profile
@@ -33,7 +34,7 @@ def remove_orphans(
     """
     raw = [*landing_places, *([spec.source.root] if spec.source else [])]
 
-    def operate(before: TableHealth) -> Outcome:
+    def left_alone(before: TableHealth) -> Outcome | None:
         if reason := forbidden(before):
             return _outcome(Status.SKIPPED, reason)
         try:
@@ -47,6 +48,9 @@ def remove_orphans(
                 f"the location {before.location} is not the table's alone: {'; '.join(others)}. What lives there would "
                 "be taken for orphans of the table: move it to a place of its own",
             )
+        return None
+
+    def operate(before: TableHealth, _: Lease | None) -> Outcome:
         cut_off = now - spec.maintenance.orphans.older_than
         arguments = {"table": quote(*spec.table), "older_than": cut_off}
         try:
@@ -66,7 +70,7 @@ def remove_orphans(
             details={"iceberg/removed_orphans": gone, "iceberg/orphans": "\n".join(listed[:_NAMED])},
         )
 
-    return on_the_table(profile, spec, days, operate)
+    return on_the_table(spark, profile, spec, days, Operation.REMOVE_ORPHANS, operate, left_alone=left_alone)
 
 
 def _call(profile: Profile, **arguments: object) -> str:
