@@ -15,6 +15,7 @@ from iceberg_assets.maintenance.preview import Preview, sizes
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
+from iceberg_assets.spec.units import format_count
 from iceberg_assets.tables.target import between
 
 
@@ -193,7 +194,7 @@ def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared,
     said = [f"{removed} files of {planned} planned became {added}: {_why(due)}"] if planned else []
     if cleared.before:
         said.append(f"{cleared.before} position delete files became {cleared.after}")
-    said += [f"{number} {key.split('/')[1].replace('_', ' ')} stay" for key, number in deletes.items() if number]
+    said += [f"left: {format_count(deletes[key], noun)}" for key, noun in _NOUNS.items() if deletes[key]]
     status = Status.DONE if removed >= planned else Status.PARTIAL if removed else Status.FAILED
     if cleared.refusal and status is Status.DONE:
         said.append(f"they were not cleared: {cleared.refusal}")
@@ -216,11 +217,14 @@ def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared,
 def _deletes(health: TableHealth, unit: Unit) -> dict[str, int]:
     """Delete files of the unit by kind, as metadata."""
     kinds = count_kinds(of_unit(health, unit))
-    return {
-        "iceberg/position_delete_files": kinds["position"],
-        "iceberg/equality_delete_files": kinds["equality"],
-        "iceberg/deletion_vectors": kinds["vector"],
-    }
+    return {key: kinds[kind] for key, kind in zip(_NOUNS, ("position", "equality", "vector"), strict=True)}
+
+
+_NOUNS = {
+    "iceberg/position_delete_files": "position delete file",
+    "iceberg/equality_delete_files": "equality delete file",
+    "iceberg/deletion_vectors": "deletion vector",
+}
 
 
 def _why(due: DateHealth) -> str:

@@ -12,6 +12,7 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets_tests.maintenance.files_of import live_files, untouched
+from iceberg_assets_tests.parity.parquet import write_equality_deletes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,6 +152,25 @@ def test_deletion_vectors_go_with_their_files(scene):
     preview, outcome = scene.compact_as_foretold(spec)
     assert preview.details["iceberg/deletion_vectors"] == 4
     assert outcome.details["iceberg/deletion_vectors"] == 0
+
+
+def test_equality_deletes_are_applied_and_the_outcome_names_what_stays_of_them(scene, tmp_path):
+    spec = scene.table({}, {"format-version": "2"})
+    path = tmp_path / "equality.parquet"
+    write_equality_deletes(path, [1, 2])
+    jvm = scene.spark._jvm
+    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(scene.spark._jsparkSession, scene.sql(spec))
+    columns = scene.spark._sc._gateway.new_array(jvm.int, 1)
+    columns[0] = 1
+    builder = jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(table.spec()).ofEqualityDeletes(columns)
+    builder = builder.withPath(str(path)).withFormat("parquet").withFileSizeInBytes(path.stat().st_size)
+    delete = builder.withPartitionPath(f"ts_day={SECOND}").withRecordCount(2).build()
+    table.newRowDelta().addDeletes(delete).commit()
+    preview, outcome = scene.compact_as_foretold(spec)
+    assert preview.details["iceberg/equality_delete_files"] == 1
+    assert (outcome.status, outcome.rows_preserved) == (Status.DONE, True), outcome.reason
+    assert outcome.reason.endswith("left: 1 equality delete file")
+    assert len(scene.rows(spec)) == 22
 
 
 def test_files_of_an_older_spec_are_not_multiplied_unless_the_table_says_so(scene):
