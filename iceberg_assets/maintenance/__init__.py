@@ -3,18 +3,22 @@
 from iceberg_assets.maintenance.call import Called, call_procedure, foretell_call
 from iceberg_assets.maintenance.compact import compact, foretell_compaction
 from iceberg_assets.maintenance.expire import expire_snapshots
+from iceberg_assets.maintenance.lease import LeaseTakenError, release, standing_hold
 from iceberg_assets.maintenance.maintain import OFFERED, Asked, foretell, maintain, procedure_of
 from iceberg_assets.maintenance.maintained import Maintained, health_of
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
 from iceberg_assets.maintenance.orphans import remove_orphans
 from iceberg_assets.maintenance.preview import Preview
+from iceberg_assets.maintenance.undo import UndoRefusedError, last_maintenance, undo
 
 __all__ = [
     "OFFERED",
     "Asked",
     "Called",
+    "LeaseTakenError",
     "Maintained",
     "Preview",
+    "UndoRefusedError",
     "call_procedure",
     "compact",
     "expire_snapshots",
@@ -23,8 +27,12 @@ __all__ = [
     "foretell_compaction",
     "foretell_manifests",
     "health_of",
+    "last_maintenance",
     "maintain",
     "procedure_of",
+    "release",
     "remove_orphans",
     "rewrite_manifests",
+    "standing_hold",
+    "undo",
 ]

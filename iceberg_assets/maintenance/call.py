@@ -11,11 +11,13 @@ from pyiceberg.expressions.parser import parse as parse_filter
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import DataFile, TableHealth, groups, read_health, rule
 from iceberg_assets.maintenance.engine import EngineError, execute
-from iceberg_assets.maintenance.maintained import health_of
-from iceberg_assets.maintenance.measure import load, replacements, roll_back
+from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, require_idle
+from iceberg_assets.maintenance.maintained import at_work, health_of
+from iceberg_assets.maintenance.measure import load, replacements
 from iceberg_assets.maintenance.position_deletes import foretell_position_deletes
 from iceberg_assets.maintenance.preview import Preview, sizes
 from iceberg_assets.maintenance.refs import MOVES, Move, foretell_move
+from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, quote
 from iceberg_assets.spark import call as render
@@ -72,7 +74,8 @@ def call_procedure(
 ) -> Called:
     """Do what :func:`foretell_call` says, and look at what came of it.
 
-    A rewrite that changed rows is rolled back, on the condition that nothing was committed after it.
+    What moves a branch is a person's own commit and takes no lease; it may be what a table on hold waits for. A rewrite
+    that changed rows is rolled back, on the condition that nothing was committed after it.
     """
     foretold = foretell_call(profile, spec, procedure, values, now=now)
     if not foretold.due:
@@ -80,6 +83,25 @@ def call_procedure(
             procedure.name in MOVES and foretell_move(procedure.name, health_of(profile, spec), values, now)[0].refusal
         )
         return Called(procedure.name, Status.FAILED if refused else Status.NOTHING_TO_DO, foretold.reason)
+    try:
+        if procedure.name in MOVES:
+            require_idle(profile, spec)
+            return _call(spark, profile, spec, procedure, values, now, None)
+        with at_work(spark, profile, spec, procedure.name) as held:
+            return _call(spark, profile, spec, procedure, values, now, held)
+    except LeaseTakenError as taken:
+        return Called(procedure.name, Status.SKIPPED, str(taken))
+
+
+def _call(
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    procedure: Procedure,
+    values: Mapping[str, Value],
+    now: datetime,
+    held: Lease | None,
+) -> Called:
     before = _look(
         profile, spec, str(values.get("branch", "main")) if procedure.name == "rewrite_data_files" else "main"
     )
@@ -94,7 +116,7 @@ def call_procedure(
         return _moved(profile, spec, procedure.name, before, move)
     if procedure.name.startswith("compute_"):
         return _computed(profile, spec, procedure.name, before, values)
-    return _rewritten(spark, profile, spec, procedure.name, before, values)
+    return _rewritten(spark, profile, spec, procedure.name, before, values, held)
 
 
 _WHERE_NARROWS = "where narrows this: which files it leaves out is decided by Iceberg while it plans"
@@ -192,7 +214,13 @@ def _computed(profile: Profile, spec: TableSpec, name: str, before: TableHealth,
 
 
 def _rewritten(
-    spark: Session, profile: Profile, spec: TableSpec, name: str, before: TableHealth, values: Mapping[str, Value]
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    name: str,
+    before: TableHealth,
+    values: Mapping[str, Value],
+    held: Lease | None,
 ) -> Called:
     """Whether a rewrite took what it was to take and left the rows as they were."""
     branch = str(values.get("branch", "main"))
@@ -200,9 +228,10 @@ def _rewritten(
     commits = replacements(spark(), profile, spec, before.snapshot_id, where, branch)
     for one in commits:
         if not one.rows_preserved:
-            back = branch == "main" and roll_back(profile, spec, one)
-            end = "main was put back" if back else f"to take it back, set {branch} to snapshot {one.parent_id}"
-            return Called(name, Status.FAILED, f"rows changed from {one.rows_before} to {one.rows_after}; {end}")
+            if branch == "main":
+                return Called(name, Status.FAILED, take_back(profile, spec, held, one, one.difference))
+            back = f"to take it back, set {branch} to snapshot {one.parent_id}"
+            return Called(name, Status.FAILED, f"rows changed: {one.difference}; {back}")
     after = _look(profile, spec, branch)
     gone = _paths(before) - _paths(after)
     came = _paths(after) - _paths(before)

@@ -7,13 +7,15 @@ from datetime import date, datetime
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import DataFile, DateHealth, TableHealth, Unit, compaction_unit, files_after_respec
-from iceberg_assets.maintenance.engine import EngineError, execute, refused
-from iceberg_assets.maintenance.maintained import Maintained, health_of
-from iceberg_assets.maintenance.measure import Replacement, replacements, roll_back
+from iceberg_assets.maintenance.engine import EngineError, refused
+from iceberg_assets.maintenance.lease import Lease, LeaseTakenError
+from iceberg_assets.maintenance.maintained import Maintained, at_work, health_of, kept_away
+from iceberg_assets.maintenance.measure import Replacement
 from iceberg_assets.maintenance.position_deletes import Cleared, clear, count_kinds, of_unit, to_clear
 from iceberg_assets.maintenance.preview import Preview, sizes
+from iceberg_assets.maintenance.rewrite import MainMovedError, RowsChangedError, require_rows, rewrite
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session, call, quote
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.spec.units import format_count
 from iceberg_assets.tables.target import between
@@ -32,19 +34,54 @@ def compact(
     Raises:
         ConfigurationError: the table cannot be sorted by ``sort_order``. Nothing was touched.
     """
-    before = health = health_of(profile, spec)
-    _check_order(spec, health)
-    outcomes: dict[date, Outcome] = {}
-    for day in days:
-        started = time.monotonic()
-        unit, found = compaction_unit(spec, health, day, now), health.dates.get(day)
-        outcome = _left_alone(spec, health, unit, day, now, force)
-        if outcome is None:
-            assert found is not None
-            outcome = _rewrite(spark, profile, spec, health, unit, found)
-            health = health_of(profile, spec)
-        outcomes[day] = replace(outcome, seconds=time.monotonic() - started)
-    return Maintained(before, health, outcomes)
+    before = health_of(profile, spec)
+    _check_order(spec, before)
+    outcomes: dict[date, Outcome | None] = {
+        day: _left_alone(spec, before, compaction_unit(spec, before, day, now), day, now, force) for day in days
+    }
+    if None not in outcomes.values():
+        return Maintained(before, before, {day: one for day, one in outcomes.items() if one})
+    try:
+        with at_work(spark, profile, spec, Operation.COMPACT.value) as held:
+            # What was seen before may have been another maintainer's work, half done.
+            before = health = health_of(profile, spec)
+            done: dict[date, Outcome] = {}
+            for day in days:
+                started = time.monotonic()
+                outcome, health = _compact_date(spark, profile, spec, health, day, now, force, held)
+                done[day] = replace(outcome, seconds=time.monotonic() - started)
+            return Maintained(before, health, done)
+    except LeaseTakenError as taken:
+        kept = kept_away(Operation.COMPACT, taken)
+        return Maintained(before, before, {day: one or kept for day, one in outcomes.items()})
+
+
+def _compact_date(
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    health: TableHealth,
+    day: date,
+    now: datetime,
+    force: bool,
+    held: Lease | None,
+) -> tuple[Outcome, TableHealth]:
+    """The outcome of a date and the health after it. Where main moves under a rewrite, the date is begun anew once."""
+    if held is not None and held.on_hold:
+        return _outcome(Status.SKIPPED, f"the table is on hold: {held.row.holder}", retryable=True), health
+    for last in (False, True):
+        unit = compaction_unit(spec, health, day, now)
+        if outcome := _left_alone(spec, health, unit, day, now, force):
+            return outcome, health
+        try:
+            outcome = _rewrite(spark, profile, spec, health, unit, health.dates[day], held)
+        except MainMovedError as moved:
+            outcome = _outcome(Status.SKIPPED, str(moved), retryable=True)
+            if not last:
+                health = health_of(profile, spec)
+                continue
+        return outcome, health_of(profile, spec)
+    raise AssertionError("unreachable")
 
 
 def foretell_compaction(
@@ -155,36 +192,25 @@ def _foretold(spec: TableSpec, health: TableHealth, unit: Unit, due: DateHealth)
 
 
 def _rewrite(
-    spark: Session, profile: Profile, spec: TableSpec, health: TableHealth, unit: Unit, due: DateHealth
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    health: TableHealth,
+    unit: Unit,
+    due: DateHealth,
+    held: Lease | None,
 ) -> Outcome:
     where = where_clause(spec, health, unit)
-    commits: list[Replacement] = []
-    if due.groups:
-        try:
-            execute(spark(), statement(profile, spec, where=where))
-        except EngineError as error:
-            return refused(Operation.COMPACT, error)
-        commits = replacements(spark(), profile, spec, health.snapshot_id, where)
-        if broken := next((one for one in commits if not one.rows_preserved), None):
-            return _taken_back(profile, spec, broken)
-    cleared = clear(spark, profile, spec, health_of(profile, spec), unit, where)
-    if broken := next((one for one in cleared.commits if not one.rows_preserved), None):
-        return _taken_back(profile, spec, broken)
+    try:
+        commits = rewrite(spark, profile, spec, health, where, held) if due.groups else ()
+        hashed = spec.maintenance.compact.verify != "rows"
+        cleared = clear(spark, profile, spec, health_of(profile, spec), unit, where, hashed=hashed)
+        require_rows(profile, spec, held, cleared.commits)
+    except EngineError as error:
+        return refused(Operation.COMPACT, error)
+    except RowsChangedError as changed:
+        return replace(_outcome(Status.FAILED, str(changed)), rows_preserved=False)
     return _measured(due, commits, cleared, _deletes(health_of(profile, spec), unit))
-
-
-def statement(profile: Profile, spec: TableSpec, **arguments: object) -> str:
-    """The CALL that rewrites data files as the table's policy says."""
-    policy = spec.maintenance.compact
-    return call(
-        profile.catalog.name,
-        "rewrite_data_files",
-        table=quote(*spec.table),
-        strategy=policy.strategy,
-        sort_order=policy.sort_order,
-        options=dict(policy.options),
-        **arguments,
-    )
 
 
 def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared, deletes: Mapping[str, int]) -> Outcome:
@@ -209,6 +235,7 @@ def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared,
             "iceberg/planned_data_files": planned,
             "iceberg/cleared_position_deletes": cleared.before - cleared.after,
             "iceberg/rows_compared": sum(one.rows_after for one in commits),
+            "iceberg/rows_hashed": sum(one.rows_after for one in commits if one.same_content is not None),
             **deletes,
         },
     )
@@ -231,18 +258,6 @@ def _why(due: DateHealth) -> str:
     """Why the date was rewritten: the rule's words on its first group."""
     several = f", and {len(due.groups) - 1} groups more" if len(due.groups) > 1 else ""
     return f"{due.groups[0].reason}{several}" if due.groups else ""
-
-
-def _taken_back(profile: Profile, spec: TableSpec, broken: Replacement) -> Outcome:
-    counted = f"snapshot {broken.snapshot_id} has {broken.rows_after} rows, its parent {broken.rows_before}"
-    if roll_back(profile, spec, broken):
-        end = f"main was put back to {broken.parent_id}"
-    else:
-        end = (
-            f"others have committed since, so nothing was taken back. Stop maintenance of {spec.name}, then either "
-            f"roll back to {broken.parent_id} and write their commits again, or keep main as it is"
-        )
-    return replace(_outcome(Status.FAILED, f"rows changed: {counted}; {end}"), rows_preserved=False)
 
 
 def where_clause(spec: TableSpec, health: TableHealth, unit: Unit) -> str | None:

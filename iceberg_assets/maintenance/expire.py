@@ -39,7 +39,7 @@ def expire_snapshots(
         kept = f"{len(before.snapshots)} snapshots, none to go before {cut_off:%Y-%m-%d %H:%M:%S %Z}"
         return _outcome(Status.NOTHING_TO_DO, f"{kept}, {retain_last} kept in any case")
 
-    def operate(before: TableHealth, _: Lease | None) -> Outcome:
+    def operate(before: TableHealth, _held: Lease | None) -> Outcome:
         cut_off, retain_last, going = would_go(before)
         statement = call(
             profile.catalog.name,

@@ -20,7 +20,7 @@ from pyiceberg.table import Table
 
 from iceberg_assets.errors import IcebergAssetsError
 from iceberg_assets.health import LEASE_PREFIX
-from iceberg_assets.maintenance.lease_table import LeaseRow, read_leases, write_lease
+from iceberg_assets.maintenance.lease_table import FOREVER, LeaseRow, read_leases, write_lease
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, quote
 from iceberg_assets.spec import TableSpec
@@ -29,10 +29,10 @@ from iceberg_assets.tables.target import existing_target, load_target, sql_name
 LEASE_FOR = timedelta(minutes=5)
 """So long others wait for a holder that was killed; a living one prolongs its lease at a third of it."""
 
-_FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+PYICEBERG_WRITES = 2
+"""The newest format version whose metadata PyIceberg 0.12 writes."""
+
 _TRIES = 10
-# PyIceberg 0.12 writes no format version 3.
-_PYICEBERG_WRITES = 2
 # A tag that a killed holder left goes with the next lease; where there is none, with whatever expiry comes.
 _TAG_FOR = timedelta(days=1)
 
@@ -55,9 +55,14 @@ class Lease:
     _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _kept: bool = False
 
+    @property
+    def on_hold(self) -> bool:
+        """Whether the table waits for a person."""
+        return self._kept
+
     def hold_table(self, why: str) -> None:
         """Never let it end, so that nobody maintains the table until a person releases it."""
-        self._write(replace(self.row, holder=why, deadline=_FOREVER))
+        self._write(replace(self.row, holder=why, deadline=FOREVER))
         self._kept = True
 
     def _write(self, row: LeaseRow) -> None:
@@ -108,18 +113,32 @@ def lease(
 
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:
-    """End the table's lease, whoever holds it: a person has looked. None: there is none to end."""
-    table = existing_target(profile, spec)
-    standing = _standing(read_leases(profile, str(table.metadata.table_uuid)))
-    if standing is None:
-        return None
-    write_lease(profile, replace(standing, event="released"))
-    return standing
+    """End a hold: a person has looked. None: the table is not on hold; what a killed holder left ends by itself."""
+    if (hold := standing_hold(profile, spec)) is not None:
+        write_lease(profile, replace(hold, event="released"))
+    return hold
+
+
+def standing_hold(profile: Profile, spec: TableSpec) -> LeaseRow | None:
+    """The hold that the table is on; None: it is on none, though it may be maintained right now."""
+    standing = standing_lease(profile, str(existing_target(profile, spec).metadata.table_uuid))
+    return standing if standing is not None and standing.for_ever else None
 
 
 def standing_lease(profile: Profile, table_uuid: str) -> LeaseRow | None:
     """The lease that keeps others away now; None: there is none."""
     return _standing(read_leases(profile, table_uuid))
+
+
+def require_idle(profile: Profile, spec: TableSpec) -> None:
+    """Refuse what a person does by hand while the table is maintained; one on hold waits for just that.
+
+    Raises:
+        LeaseTakenError: somebody maintains it.
+    """
+    standing = standing_lease(profile, str(existing_target(profile, spec).metadata.table_uuid))
+    if standing is not None and not standing.for_ever:
+        raise _taken(spec, standing)
 
 
 def _take(profile: Profile, spec: TableSpec, table: Table, what: str, spark: Session, lasts: timedelta) -> LeaseRow:
@@ -164,7 +183,7 @@ def _tags(table: Table) -> list[int]:
 
 
 def _taken(spec: TableSpec, by: LeaseRow) -> LeaseTakenError:
-    if by.deadline == _FOREVER:
+    if by.for_ever:
         return LeaseTakenError(f"{spec.name} is on hold: {by.holder}")
     return LeaseTakenError(f"{spec.name} is maintained by somebody else: {by.holder}, until {by.deadline:%H:%M:%S %Z}")
 
@@ -178,7 +197,7 @@ def _create_tag(profile: Profile, spec: TableSpec, number: int, spark: Session) 
             return False
         snapshot = table.current_snapshot()
         assert snapshot is not None
-        if table.metadata.format_version > _PYICEBERG_WRITES:
+        if table.metadata.format_version > PYICEBERG_WRITES:
             try:
                 spark().sql(
                     f"ALTER TABLE {sql_name(profile, spec)} CREATE TAG {quote(name)} RETAIN {_TAG_FOR.days} DAYS"
@@ -209,7 +228,7 @@ def _drop_tags(profile: Profile, spec: TableSpec, number: int, spark: Session, *
         )
         if table is None or not names:
             return
-        if table.metadata.format_version > _PYICEBERG_WRITES:
+        if table.metadata.format_version > PYICEBERG_WRITES:
             for name in names:
                 spark().sql(f"ALTER TABLE {sql_name(profile, spec)} DROP TAG IF EXISTS {quote(name)}")
             return

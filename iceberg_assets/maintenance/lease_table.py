@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 import pyarrow as pa
@@ -19,6 +19,9 @@ from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.tables.ledger_table import STATE_PROPERTIES
 
 NAME = (STATE_NAMESPACE, "leases")
+
+FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+"""The deadline of a table on hold."""
 
 _VERSION_PROPERTY = "iceberg-assets.leases-version"
 _VERSION = "1"
@@ -47,6 +50,11 @@ class LeaseRow:
     number: int
     holder: str
     deadline: datetime
+
+    @property
+    def for_ever(self) -> bool:
+        """Whether it is a hold, which ends by a person's word alone."""
+        return self.deadline == FOREVER
 
 
 def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:

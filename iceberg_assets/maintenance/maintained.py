@@ -1,13 +1,15 @@
 """What every operation takes and gives, and the one door to a table: its lease."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import TableHealth, read_health
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
+from iceberg_assets.maintenance.rewrite import drop_audit_branches
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
@@ -62,7 +64,7 @@ def on_the_table(
     outcome = left_alone(before)
     if outcome is None:
         try:
-            with lease(profile, spec, operation.value, spark=spark) as held:
+            with at_work(spark, profile, spec, operation.value) as held:
                 # What was seen before may have been another maintainer's work, half done.
                 before = health_of(profile, spec)
                 outcome = left_alone(before) or operate(before, held)
@@ -70,6 +72,18 @@ def on_the_table(
             outcome = kept_away(operation, taken)
     outcome = replace(outcome, seconds=time.monotonic() - started)
     return Maintained(before, health_of(profile, spec), dict.fromkeys(days, outcome))
+
+
+@contextmanager
+def at_work(spark: Session, profile: Profile, spec: TableSpec, what: str) -> Iterator[Lease | None]:
+    """Hold the table's lease, with what a killed maintainer left cleared away.
+
+    Raises:
+        LeaseTakenError: somebody else maintains the table, or it is on hold.
+    """
+    with lease(profile, spec, what, spark=spark) as held:
+        drop_audit_branches(spark, profile, spec)
+        yield held
 
 
 def kept_away(operation: Operation, taken: LeaseTakenError) -> Outcome:

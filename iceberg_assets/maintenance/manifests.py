@@ -8,8 +8,9 @@ from iceberg_assets.health import TableHealth, manifests_after, manifests_due
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
-from iceberg_assets.maintenance.measure import replacements, roll_back
+from iceberg_assets.maintenance.measure import Replacement, live_files, load, replacements
 from iceberg_assets.maintenance.preview import Preview, sizes
+from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
@@ -43,10 +44,9 @@ def rewrite_manifests(
         except EngineError as error:
             return refused(Operation.REWRITE_MANIFESTS, error)
         for one in replacements(spark(), profile, spec, before.snapshot_id, None):
-            if not one.rows_preserved:
-                back = "main was put back" if roll_back(profile, spec, one) else "others have committed since"
-                reason = f"rows changed from {one.rows_before} to {one.rows_after}; {back}"
-                return replace(_outcome(Status.FAILED, reason), rows_preserved=False)
+            if difference := _difference(profile, spec, one):
+                end = take_back(profile, spec, held, one, difference)
+                return replace(_outcome(Status.FAILED, end), rows_preserved=False)
         after = health_of(profile, spec).manifests
         was, now = len(before.manifests), len(after)
         left = foretold.removes.keys() & {one.path for one in after}
@@ -81,6 +81,17 @@ def _foretold(spec: TableSpec, health: TableHealth, arguments: Mapping[str, obje
     reason = f"{len(taken)} of {len(health.manifests)} manifests would become {after}"
     details = {"iceberg/manifests_before": len(taken), "iceberg/manifests_after": after}
     return Preview(_NAME, bool(taken), reason, sizes(taken), details=details)
+
+
+def _difference(profile: Profile, spec: TableSpec, commit: Replacement) -> str:
+    """What of the files is not as it was. Totals of rows tell nothing: they are copied from the summary before."""
+    table = load(profile, spec)
+    after, before = (live_files(table, one) for one in (commit.snapshot_id, commit.parent_id))
+    if after == before:
+        return ""
+    lost, came = sorted((before - after).elements()), sorted((after - before).elements())
+    counts = f"lacks {len(lost)} files of its parent {commit.parent_id} and has {len(came)} more"
+    return f"snapshot {commit.snapshot_id} {counts}: {', '.join([*lost, *came][:5])}"
 
 
 def _outcome(status: Status, reason: str) -> Outcome:

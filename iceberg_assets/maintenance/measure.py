@@ -1,21 +1,22 @@
-"""What a commit of ours did, told from the table's metadata, and how it is taken back."""
+"""What a commit of ours did, told from the table's metadata, and from its rows where that does not tell."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
+from iceberg_assets.maintenance.content import content
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.target import existing_target
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Replacement:
     Attributes:
         removed_files: data files it took out; ``added_files``: those it put in.
         rows_before: live rows of the parent; ``rows_after``: of the replacement.
+        same_content: whether the two hold the same rows; None: they were counted and not hashed.
     """
 
     snapshot_id: int
@@ -33,11 +35,20 @@ class Replacement:
     added_files: int
     rows_before: int
     rows_after: int
+    same_content: bool | None = None
 
     @property
     def rows_preserved(self) -> bool:
         """Maintenance never changes rows."""
-        return self.rows_before == self.rows_after
+        return self.rows_before == self.rows_after and self.same_content is not False
+
+    @property
+    def difference(self) -> str:
+        """What is not as it was, in words."""
+        counted = (
+            f"snapshot {self.snapshot_id} has {self.rows_after} rows, its parent {self.parent_id} {self.rows_before}"
+        )
+        return f"{counted}, and not the same ones" if self.same_content is False else counted
 
 
 def load(profile: Profile, spec: TableSpec) -> Table:
@@ -56,21 +67,25 @@ def replacements(
     since: int | None,
     where: str | None,
     branch: str = MAIN_BRANCH,
+    *,
+    hashed: bool = False,
 ) -> list[Replacement]:
     """The ``replace`` snapshots of this session in a branch after ``since``, oldest first.
 
     Args:
         since: the id of the branch's head before; None: it had none.
         where: the rows that the rewrite was confined to; they are counted where the summaries do not tell.
+        hashed: also compare what is in these rows, all columns of each. Between two schemas there is no comparison:
+            where somebody changed it just before the rewrite, the rows are counted.
     """
     table = load(profile, spec)
     application = spark.conf.get("spark.app.id")
     ours = [
         snapshot
         for snapshot in _ancestors(table, branch, since)
-        if _summary(snapshot, "operation") == "replace" and _summary(snapshot, "app-id") == application
+        if summary_of(snapshot, "operation") == "replace" and summary_of(snapshot, "app-id") == application
     ]
-    return [_compare(spark, profile, spec, table, snapshot, where) for snapshot in reversed(ours)]
+    return [_compare(spark, profile, spec, table, snapshot, where, hashed) for snapshot in reversed(ours)]
 
 
 def _ancestors(table: Table, branch: str, until: int | None) -> Iterator[Snapshot]:
@@ -81,56 +96,56 @@ def _ancestors(table: Table, branch: str, until: int | None) -> Iterator[Snapsho
         snapshot = table.snapshot_by_id(parent) if parent is not None else None
 
 
-def _summary(snapshot: Snapshot, key: str) -> str | None:
+def summary_of(snapshot: Snapshot, key: str) -> str | None:
+    """A figure of a snapshot's summary, ``operation`` included; None: it has none."""
     if snapshot.summary is None:
         return None
     return snapshot.summary.operation.value if key == "operation" else snapshot.summary.get(key)
 
 
 def _compare(
-    spark: "SparkSession", profile: Profile, spec: TableSpec, table: Table, snapshot: Snapshot, where: str | None
+    spark: "SparkSession",
+    profile: Profile,
+    spec: TableSpec,
+    table: Table,
+    snapshot: Snapshot,
+    where: str | None,
+    hashed: bool,
 ) -> Replacement:
     parent = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
     if parent is None:  # A replacement replaces something: without its parent nothing can be compared.
         raise LookupError(f"the parent of snapshot {snapshot.snapshot_id} of {spec.name} is gone")
-    before, after = _live_rows(parent), _live_rows(snapshot)
-    if before is None or after is None:
-        before, after = (_count(spark, profile, spec, one.snapshot_id, where) for one in (parent, snapshot))
+    before, after, same = _live_rows(parent), _live_rows(snapshot), None
+    pair = (_rows(spark, profile, spec, one.snapshot_id, where) for one in (parent, snapshot))
+    if hashed and parent.schema_id == snapshot.schema_id:
+        was, now = (content(one) for one in pair)
+        before, after, same = was.rows, now.rows, was == now
+    elif before is None or after is None:
+        before, after = (one.count() for one in pair)
     return Replacement(
         snapshot_id=snapshot.snapshot_id,
         parent_id=parent.snapshot_id,
-        removed_files=int(_summary(snapshot, "deleted-data-files") or 0),
-        added_files=int(_summary(snapshot, "added-data-files") or 0),
+        removed_files=int(summary_of(snapshot, "deleted-data-files") or 0),
+        added_files=int(summary_of(snapshot, "added-data-files") or 0),
         rows_before=before,
         rows_after=after,
+        same_content=same,
     )
 
 
 def _live_rows(snapshot: Snapshot) -> int | None:
     """Rows by the summary; None where it does not tell: no total, or delete files that hide some of them."""
-    total, deletes = _summary(snapshot, "total-records"), _summary(snapshot, "total-delete-files")
+    total, deletes = summary_of(snapshot, "total-records"), summary_of(snapshot, "total-delete-files")
     return int(total) if total is not None and deletes == "0" else None
 
 
-def _count(spark: "SparkSession", profile: Profile, spec: TableSpec, snapshot_id: int, where: str | None) -> int:
+def _rows(spark: "SparkSession", profile: Profile, spec: TableSpec, snapshot_id: int, where: str | None) -> "DataFrame":
     table = quote(profile.catalog.name, *spec.table)
-    return spark.read.option("versionAsOf", snapshot_id).table(table).where(where or "true").count()
+    return spark.read.option("versionAsOf", snapshot_id).table(table).where(where or "true")
 
 
-def roll_back(profile: Profile, spec: TableSpec, replacement: Replacement) -> bool:
-    """Put main back to the replacement's parent, on the condition that main still is the replacement.
-
-    Spark's ``rollback_to_snapshot`` would refresh, try again and drop an append that came in between.
-
-    Returns:
-        False where main moved on: then nothing was changed.
-    """
-    table = load(profile, spec)
-    current = table.current_snapshot()
-    if current is None or current.snapshot_id != replacement.snapshot_id:
-        return False
-    try:
-        table.manage_snapshots().rollback_to_snapshot(replacement.parent_id).commit()
-    except CommitFailedException:
-        return False
-    return True
+def live_files(table: Table, snapshot_id: int) -> Counter[str]:
+    """The paths of the data and delete files that a snapshot's manifests list as live, each as often as it is there."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    manifests = snapshot.manifests(table.io) if snapshot else []
+    return Counter(entry.data_file.file_path for one in manifests for entry in one.fetch_manifest_entry(table.io))

@@ -50,7 +50,7 @@ def remove_orphans(
             )
         return None
 
-    def operate(before: TableHealth, _: Lease | None) -> Outcome:
+    def operate(_before: TableHealth, _held: Lease | None) -> Outcome:
         cut_off = now - spec.maintenance.orphans.older_than
         arguments = {"table": quote(*spec.table), "older_than": cut_off}
         try:

@@ -71,7 +71,14 @@ def to_clear(health: TableHealth, unit: Unit, without: Sequence[DataFile] = ()) 
 
 
 def clear(
-    spark: Session, profile: Profile, spec: TableSpec, health: TableHealth, unit: Unit, where: str | None
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    health: TableHealth,
+    unit: Unit,
+    where: str | None,
+    *,
+    hashed: bool = False,
 ) -> Cleared:
     """Rewrite the unit's position deletes where some of them delete nothing any more."""
     if not to_clear(health, unit):
@@ -82,7 +89,7 @@ def clear(
         execute(spark(), statement)
     except EngineError as error:
         return Cleared(before, before, refusal=error)
-    commits = replacements(spark(), profile, spec, health.snapshot_id, where)
+    commits = replacements(spark(), profile, spec, health.snapshot_id, where, hashed=hashed)
     return Cleared(before, count_kinds(of_unit(health_of(profile, spec), unit))["position"], commits)
 
 

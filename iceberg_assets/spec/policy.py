@@ -43,6 +43,8 @@ class Compact(SpecModel):
             order. Which files these are is the same rule for both; with ``rewrite-all`` every file of the date.
         options: those of ``rewrite_data_files``, by Iceberg's names.
         after_append: compact the dates of an append in its own run, right after it, quiet or not.
+        verify: what is compared of a rewrite's snapshot and its parent: the number of ``rows``, or a ``hash`` of all
+            that they hold; ``branch`` hashes as well, on a branch, and main moves there only if they agree.
         respec: where files of older partition specs would become more than they are: leave them, or rewrite them.
     """
 
@@ -62,7 +64,7 @@ class Compact(SpecModel):
     ] = Field(default_factory=dict)
     after_append: bool = False
     respec: Literal["refuse", "allow"] = "refuse"
-    verify: Literal["rows"] = "rows"
+    verify: Literal["rows", "hash", "branch"] = "rows"
 
     @model_validator(mode="after")
     def _options_of_the_strategy(self) -> "Compact":

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from iceberg_assets.maintenance.measure import Replacement, replacements, roll_back
+from iceberg_assets.maintenance.measure import Replacement, replacements
+from iceberg_assets.maintenance.undo import roll_back
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 
@@ -46,14 +47,14 @@ def test_a_rewrite_that_loses_a_row_is_seen_and_taken_back(spark, spec, profile)
     broken = lose_a_row(spark, spec, profile)
     assert (broken.rows_before, broken.rows_after) == (3, 2)
     assert not broken.rows_preserved
-    assert roll_back(profile, spec, broken)
+    assert roll_back(profile, spec, broken.snapshot_id, broken.parent_id)
     assert rows(spark, spec) == 3
 
 
 def test_nothing_is_taken_back_over_an_append_that_came_after(spark, spec, profile):
     broken = lose_a_row(spark, spec, profile)
     spark.sql(f"INSERT INTO local.{spec.name} VALUES (4)")
-    assert not roll_back(profile, spec, broken)
+    assert not roll_back(profile, spec, broken.snapshot_id, broken.parent_id)
     assert rows(spark, spec) == 3
 
 
