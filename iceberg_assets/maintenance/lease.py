@@ -106,10 +106,12 @@ def lease(
     finally:
         taken._over.set()
         prolonging.join()
-        if not taken._kept:
-            write_lease(profile, replace(taken.row, event="released"))
-        # After the release: who creates the tag of this number from now on finds it released.
-        _drop_tags(profile, spec, taken.row.number, spark)
+        # What was done is done: a release that fails now leaves a lease that ends by itself.
+        with suppress(Exception):
+            if not taken._kept:
+                write_lease(profile, replace(taken.row, event="released"))
+            # After the release: who creates the tag of this number from now on finds it released.
+            _drop_tags(profile, spec, taken.row.number, spark)
 
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:

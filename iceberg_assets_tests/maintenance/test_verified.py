@@ -38,8 +38,8 @@ WRONG = {
 class Sabotaged(Scene):
     """A table in one partition, whose next rewrites put files of other rows in the place of its own."""
 
-    def make(self, verify: str) -> TableSpec:
-        self.spec = self.table({"verify": verify, "options": {"min-input-files": 2}}, {}, by="")
+    def make(self, verify: str, **properties: str) -> TableSpec:
+        self.spec = self.table({"verify": verify, "options": {"min-input-files": 2}}, properties, by="")
         return self.spec
 
     def compact(self) -> Outcome:
@@ -145,6 +145,18 @@ def test_what_others_committed_after_it_is_kept_and_the_table_is_on_hold_until_a
     assert called.status is Status.DONE, "what a person does by hand is what the table waits for"
     assert release(scene.profile, spec).holder in waiting.reason
     assert scene.compact().status is Status.DONE
+
+
+def test_a_table_of_version_3_is_not_put_back_without_a_condition(scene, monkeypatch):
+    spec = scene.make("rows", **{"format-version": "3"})
+    parent = scene.head
+    with monkeypatch.context() as patched:
+        patched.setattr(rewrite, "execute", scene.rewritten_as("a row lost"))
+        outcome = scene.compact()
+    assert "nothing was taken back, since a table of format version 3 cannot be put back" in outcome.reason
+    assert release(scene.profile, spec) is not None, "it was on hold"
+    with pytest.raises(UndoRefusedError, match=f"while nobody writes: .* snapshot_id={parent}"):
+        undo(scene.profile, spec)
 
 
 @pytest.mark.parametrize("verify", ["hash", "branch"])
