@@ -61,8 +61,12 @@ class Lease:
         return self._kept
 
     def hold_table(self, why: str) -> None:
-        """Never let it end, so that nobody maintains the table until a person releases it."""
-        self._write(replace(self.row, holder=why, deadline=FOREVER))
+        """Let nobody maintain the table until a person releases it.
+
+        The hold has the highest number, whoever has taken the table over from a holder that was thought dead.
+        """
+        number = 1 + max(row.number for row in read_leases(self.profile, self.row.table_uuid))
+        self._write(replace(self.row, number=number, holder=why, deadline=FOREVER))
         self._kept = True
 
     def _write(self, row: LeaseRow) -> None:
