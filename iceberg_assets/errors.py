@@ -27,3 +27,7 @@ class TableDroppedError(IcebergAssetsError):
 
 class QueryError(IcebergAssetsError):
     """Spark refuses a statement; the message is Spark's own."""
+
+
+class OrphansError(IcebergAssetsError):
+    """A file that nothing refers to cannot be moved; it is where it was."""

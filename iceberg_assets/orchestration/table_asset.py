@@ -21,6 +21,7 @@ class TableAsset:
         root: the project's folder, which profiles are read from.
         several_profiles: whether tables of this location live in more than one profile; then keys begin with it.
         landing_places: the folders in which raw files of the location's tables land; never orphans of this one.
+        profiles: names of those of the location's tables; what their catalogs have is no orphan of this one either.
     """
 
     spec: TableSpec
@@ -28,6 +29,7 @@ class TableAsset:
     root: Path
     several_profiles: bool = False
     landing_places: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> dg.AssetKey:

@@ -16,7 +16,7 @@ def quarantine(spec: TableSpec, path: str) -> Path:
     Raises:
         SourceError: another file of that name is there already.
     """
-    return _move(Path(path), _folder(spec) / Path(path).relative_to(_root(spec)))
+    return move(Path(path), _folder(spec) / Path(path).relative_to(_root(spec)))
 
 
 def quarantined(spec: TableSpec) -> tuple[Path, ...]:
@@ -32,10 +32,15 @@ def restore(spec: TableSpec, path: Path) -> Path:
     """
     if path not in quarantined(spec):
         raise SourceError(f"{path} is not in the quarantine {_folder(spec)}")
-    return _move(path, _root(spec) / path.relative_to(_folder(spec)))
+    return move(path, _root(spec) / path.relative_to(_folder(spec)))
 
 
-def _move(source: Path, target: Path) -> Path:
+def move(source: Path, target: Path) -> Path:
+    """Rename a file to a name that nothing has; returns that.
+
+    Raises:
+        SourceError: something is there already, or it cannot be moved.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         # A rename would silently replace what is there: take the name first.

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from iceberg_assets.health import Ref, TableHealth, expirable, expire_arguments, pinned_by
+from iceberg_assets.health.expiry import steps
 from iceberg_assets.spec.policy import Expire
 from iceberg_assets_tests.health.conftest import DAY, Example
 from iceberg_assets_tests.health.examples import NOW, snapshot, table
@@ -121,3 +122,23 @@ def test_refs_are_named_with_what_they_hold_back_but_not_main_and_leases() -> No
     refs += [Ref("audit", 2, "branch"), Ref("idle", 5, "tag"), Ref("main", 5, "branch")]
     pinned = pinned_by(table(snapshots=MAIN, refs=refs), Expire.model_validate(AT_ONCE), NOW)
     assert {name: [one.id for one in held] for name, held in pinned.items()} == {"kept": [2], "audit": [2]}
+
+
+def test_the_first_expiry_of_thousands_of_snapshots_goes_in_steps() -> None:
+    """One call over all of them runs the driver out of memory (apache/iceberg#4152)."""
+    many = [snapshot(n, timedelta(days=30) - n * timedelta(seconds=1), parent=n - 1 or None) for n in range(1, 3001)]
+    policy, left = Expire.model_validate(AT_ONCE | {"retain_last": 10}), table(snapshots=many)
+    going, older_than = expirable(left, policy, NOW), expire_arguments(left, policy, NOW)[0]
+    taken = []
+    for cut_off in steps(going, older_than, 500):
+        step = expirable(left, policy.model_copy(update={"older_than": NOW - cut_off}), NOW)
+        taken.append(len(step))
+        gone = {one.id for one in step}
+        left = table(snapshots=[one for one in left.snapshots if one.id not in gone])
+    assert taken == [500, 500, 500, 500, 500, 490]
+    assert ids(left) == {one.id for one in many} - {one.id for one in going}
+
+
+def test_snapshots_of_one_millisecond_are_one_step() -> None:
+    going = [snapshot(n, HOUR) for n in range(5)]
+    assert list(steps(going, NOW, 2)) == [NOW]
