@@ -1,10 +1,10 @@
 """What users and maintenance do to each other's commits: statements of a user beside compactions, and beside leases.
 
-Each round has two dates of its own, six small files each. One of them is compacted, quiet or not, and a statement of a
-user's session starts at a moment of chance before or within that. Who committed first is read from the snapshots
-afterwards. Deletes are copy-on-write, Iceberg's default. A round counts where the two overlapped: the other's commit
-falls between start and end of one's own statement. Held to: no append fails, nor any delete on another date; and where
-a delete commits first, it is we who give way.
+Each round compacts a date of its own, with small files, while a statement of a user's session is at work: it starts at
+a moment of chance before or after the engine's rewrite. Who committed first is read from the snapshots afterwards, and
+a round counts where the two overlapped: the other's commit falls between start and end of one's own statement. Deletes
+are copy-on-write, Iceberg's default; those that are to be overtaken by a compaction look their rows up in a large join.
+Held to: no append fails, nor any delete on another date, nor one that commits before us.
 """
 
 import argparse
@@ -19,13 +19,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from rich.console import Console
 from rich.table import Table
 
 from iceberg_assets import spark
-from iceberg_assets.maintenance import compact
+from iceberg_assets.maintenance import compact, rewrite
 from iceberg_assets.maintenance.engine import EngineError, execute
 from iceberg_assets.maintenance.lease import lease
 from iceberg_assets.profiles import Profile, load_profile
@@ -78,6 +79,10 @@ class Round:
         return at is not None and self.statement.started < at < self.statement.ended and not self.user_first
 
 
+def _overlapped(one: Round) -> bool:
+    return one.we_first or one.user_first
+
+
 class Ground:
     """A table of many dates, for one kind of statement."""
 
@@ -90,30 +95,43 @@ class Ground:
         running.sql(f"CREATE NAMESPACE IF NOT EXISTS {profile.catalog.name}.bench")
         running.sql(f"CREATE TABLE {self.name} (id BIGINT, ts TIMESTAMP) USING iceberg PARTITIONED BY (days(ts))")
         self._days = 0
-        self.took = 3.0
         self._threads = ThreadPoolExecutor(1)
+        self.lasted = 1.0
 
-    def prepare(self) -> tuple[date, date]:
+    def prepare(self, files: int) -> tuple[date, date]:
         """Two dates that no round had."""
         day, other = (FIRST + timedelta(days=self._days + n) for n in range(2))
         self._days += 2
         moments = ", ".join(f"TIMESTAMP '{one} 01:00:00+00:00'" for one in (day, other))
-        rows = self.running.range(0, 6000, 1, 6).selectExpr("id", f"explode(array({moments})) AS ts")
+        rows = self.running.range(0, 1000 * files, 1, files).selectExpr("id", f"explode(array({moments})) AS ts")
         rows.writeTo(self.name).option("distribution-mode", "none").option("fanout-enabled", "true").append()
         return day, other
 
-    def play(self, statement: Callable[[date, date], str], rng: random.Random) -> Round:
-        """A statement of the user's beside a compaction, which it may start before."""
-        day, other = self.prepare()
+    def play(self, statement: Callable[[date, date], str], lead: float, files: int = 6) -> Round:
+        """A statement of the user's beside a compaction.
+
+        Args:
+            lead: of the rewrite, in seconds; negative: the user's statement starts so long before it.
+        """
+        day, other = self.prepare(files)
         before = self.profile.pyiceberg().load_table(self.spec.table).metadata.last_sequence_number
-        lead = rng.uniform(-0.6, 0.8) * self.took
-        beside: Future[Statement] = self._threads.submit(self._as_user, statement(day, other), max(lead, 0.0))
-        time.sleep(max(-lead, 0.0))
-        started = time.time()
-        outcome = compact(lambda: self.running, self.profile, self.spec, [day], now=datetime.now(UTC), force=True)
-        ended = time.time()
-        self.took = 0.8 * self.took + 0.2 * (ended - started)
-        said = beside.result()
+        beside: list[Future[Statement]] = []
+        started = ended = 0.0
+
+        def execute_beside(session: "SparkSession", call: str) -> Sequence[Any]:
+            nonlocal started, ended
+            beside.append(self._threads.submit(self._as_user, statement(day, other), max(lead, 0.0)))
+            time.sleep(max(-lead, 0.0))
+            started = time.time()
+            try:
+                return execute(session, call)
+            finally:
+                ended = time.time()
+
+        with patch.object(rewrite, "execute", execute_beside):
+            done = compact(lambda: self.running, self.profile, self.spec, [day], now=datetime.now(UTC), force=True)
+        said = beside[0].result()
+        self.lasted = 0.8 * self.lasted + 0.2 * (said.ended - said.started)
         mine, theirs = None, None
         for one in self.profile.pyiceberg().load_table(self.spec.table).metadata.snapshots:
             if one.sequence_number > before and one.summary is not None:
@@ -121,7 +139,7 @@ class Ground:
                     mine = one.timestamp_ms / 1000
                 else:
                     theirs = one.timestamp_ms / 1000
-        return Round(outcome.outcomes[day], started, ended, said, mine, theirs)
+        return Round(done.outcomes[day], started, ended, said, mine, theirs)
 
     def _as_user(self, statement: str, wait: float) -> Statement:
         time.sleep(wait)
@@ -132,19 +150,20 @@ class Ground:
             return Statement(started, time.time(), failed=True)
         return Statement(started, time.time(), failed=False)
 
-    def append_to(self, day: date, _: date) -> str:
+    def append_to(self, day: date) -> str:
         """A hundred rows of the date."""
         return f"INSERT INTO {self.name} SELECT id, TIMESTAMP '{day} 02:00:00+00:00' FROM range(100)"  # noqa: S608 - of our own making
 
-    def delete_of(self, day: date) -> str:
+    def delete_of(self, day: date, *, slow: bool = False) -> str:
         """A part of the date's rows, in each of its files."""
         schema = self.profile.pyiceberg().load_table(self.spec.table).schema()
-        return f"DELETE FROM {self.name} WHERE ({of_dates(self.spec, schema, [day])}) AND id % 7 = 3"  # noqa: S608 - of our own making
+        rows = "id IN (SELECT id FROM range(0, 30000000) WHERE id % 7 = 3)" if slow else "id % 7 = 3"
+        return f"DELETE FROM {self.name} WHERE ({of_dates(self.spec, schema, [day])}) AND {rows}"  # noqa: S608 - of our own making
 
     def append_beside_leases(self, rounds: int) -> tuple[int, int]:
         """Appends while leases are taken and released without a pause: those that failed, and how many leases."""
-        self.prepare()
-        over, taken = threading.Event(), 0
+        self.prepare(6)
+        over = threading.Event()
 
         def take() -> int:
             taken = 0
@@ -154,10 +173,51 @@ class Ground:
             return taken
 
         leases = self._threads.submit(take)
-        said = [self._as_user(self.append_to(FIRST, FIRST), 0) for _ in range(rounds)]
+        said = [self._as_user(self.append_to(FIRST), 0) for _ in range(rounds)]
         over.set()
         taken = leases.result()
         return sum(one.failed for one in said), taken
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a user does beside compactions.
+
+    Attributes:
+        statement: of a table, the date that is compacted, and another one.
+        lead: of the rewrite before it, from and to, in times of how long such statements lasted so far; negative: it
+            starts so long before the rewrite.
+        counts: which rounds do.
+        files: of the date, which make the rewrite longer.
+        may_fail: whether that is no promise broken.
+    """
+
+    words: str
+    statement: Callable[[Ground, date, date], str]
+    lead: tuple[float, float]
+    counts: Callable[[Round], bool]
+    files: int = 6
+    may_fail: bool = False
+
+
+KINDS = (
+    Kind("append to the same date", lambda ground, day, _: ground.append_to(day), (-1.0, 0.5), _overlapped),
+    Kind("delete on another date", lambda ground, _, other: ground.delete_of(other), (-1.0, 0.5), _overlapped),
+    Kind(
+        "delete on the same date that commits first",
+        lambda ground, day, _: ground.delete_of(day),
+        (-1.2, 0.1),
+        lambda one: one.user_first,
+        files=40,
+    ),
+    Kind(
+        "delete on the same date, started before our commit and ended after it",
+        lambda ground, day, _: ground.delete_of(day, slow=True),
+        (-0.6, 0.0),
+        lambda one: one.we_first,
+        may_fail=True,
+    ),
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -173,32 +233,15 @@ def main(arguments: Sequence[str]) -> int:
         running = spark.session(profile)
         rng = random.Random(7)  # noqa: S311 - moments, not secrets
         broken = 0
-
-        def say(words: str, of: Sequence[Round], allowed: bool) -> None:
-            nonlocal broken
+        for number, kind in enumerate(KINDS):
+            of = enough(Ground(running, profile, f"t{number}"), kind, rng, rounds)
             failed = sum(one.statement.failed for one in of)
-            broken += 0 if allowed else failed
+            broken += 0 if kind.may_fail else failed
             ours = Counter(one.outcome.status.value for one in of)
-            shown.add_row(words, str(len(of)), str(failed), ", ".join(f"{n} {status}" for status, n in ours.items()))
-            print(words, len(of), failed, dict(ours), flush=True)
-
-        appends = Ground(running, profile, "appends")
-        found = enough(
-            lambda: appends.play(appends.append_to, rng), [lambda one: one.we_first or one.user_first], rounds
-        )
-        say("append to the same date", found[0], allowed=False)
-        others = Ground(running, profile, "others")
-        found = enough(
-            lambda: others.play(lambda _, other: others.delete_of(other), rng),
-            [lambda one: one.we_first or one.user_first],
-            rounds,
-        )
-        say("delete on another date", found[0], allowed=False)
-        same = Ground(running, profile, "same")
-        kinds: list[Callable[[Round], bool]] = [lambda one: one.user_first, lambda one: one.we_first]
-        found = enough(lambda: same.play(lambda day, _: same.delete_of(day), rng), kinds, rounds)
-        say("delete on the same date, commits first", found[0], allowed=False)
-        say("delete on the same date, starts before and ends after our commit", found[1], allowed=True)
+            shown.add_row(
+                kind.words, str(len(of)), str(failed), ", ".join(f"{n} {status}" for status, n in ours.items())
+            )
+            print(kind.words, len(of), failed, dict(ours), flush=True)
         failed, taken = Ground(running, profile, "leases").append_beside_leases(rounds)
         broken += failed
         shown.add_row(f"append beside {taken} leases", str(rounds), str(failed), "")
@@ -207,17 +250,16 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if broken else 0
 
 
-def enough(play: Callable[[], Round], kinds: Sequence[Callable[[Round], bool]], rounds: int) -> list[list[Round]]:
-    """So many rounds of each kind."""
-    found: list[list[Round]] = [[] for _ in kinds]
+def enough(ground: Ground, kind: Kind, rng: random.Random, rounds: int) -> list[Round]:
+    """So many rounds that count."""
+    found: list[Round] = []
     for _ in range(_MOST_TRIES * rounds):
-        one = play()
-        # Nothing to do: a delete that came before has made one file of all.
-        assert one.outcome.status in (Status.DONE, Status.SKIPPED, Status.NOTHING_TO_DO), one.outcome.reason
-        for of, kind in zip(found, kinds, strict=True):
-            if len(of) < rounds and kind(one):
-                of.append(one)
-        if all(len(of) == rounds for of in found):
+        one = ground.play(
+            lambda day, other: kind.statement(ground, day, other), rng.uniform(*kind.lead) * ground.lasted, kind.files
+        )
+        assert one.outcome.status in (Status.DONE, Status.SKIPPED), one.outcome.reason
+        found += [one] if kind.counts(one) else []
+        if len(found) == rounds:
             break
     return found
 

@@ -210,7 +210,10 @@ def _rewrite(
         return refused(Operation.COMPACT, error)
     except RowsChangedError as changed:
         return replace(_outcome(Status.FAILED, str(changed)), rows_preserved=False)
-    return _measured(due, commits, cleared, _deletes(health_of(profile, spec), unit))
+    after = health_of(profile, spec)
+    if due.groups and not (commits or cleared.commits) and after.snapshot_id != health.snapshot_id:
+        return _outcome(Status.SKIPPED, "main moves: what was due was gone before the rewrite began", retryable=True)
+    return _measured(due, commits, cleared, _deletes(after, unit))
 
 
 def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared, deletes: Mapping[str, int]) -> Outcome:
