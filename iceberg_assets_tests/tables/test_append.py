@@ -9,8 +9,9 @@ import pytest
 
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
+from iceberg_assets.spec.table import PartitionField
 from iceberg_assets.tables import append
-from iceberg_assets.tables.staging import write_options
+from iceberg_assets.tables.staging import partitions, write_options
 from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, make_feed, no_spark
 
 if TYPE_CHECKING:
@@ -279,10 +280,21 @@ def test_the_tables_distribution_mode_outweighs_the_sessions(
     assert len(list(feed.table.scan().plan_files())) == 1
 
 
-@pytest.mark.parametrize(("said", "fanout"), [({}, "false"), ({"write.spark.fanout.enabled": "true"}, "true")])
-def test_a_batch_of_many_partitions_does_not_keep_a_writer_open_for_each(said: dict[str, str], fanout: str) -> None:
-    """A year of dates by four buckets filled a heap of 1 GB: Iceberg's Spark takes no property for a yes."""
-    assert write_options(said) == {"fanout-enabled": fanout}
+@pytest.mark.parametrize(
+    ("said", "days", "options"),
+    [
+        ({}, 366, {"fanout-enabled": "false"}),
+        ({}, 14, {}),
+        ({"write.spark.fanout.enabled": "true"}, 366, {"fanout-enabled": "true"}),
+        ({"write.distribution-mode": "none"}, 1, {"distribution-mode": "none"}),
+    ],
+)
+def test_a_batch_of_many_partitions_does_not_keep_a_writer_open_for_each(
+    said: dict[str, str], days: int, options: dict[str, str]
+) -> None:
+    """A year of dates by four buckets filled a heap of 1 GB; sorting a batch of few took a quarter longer."""
+    fields = (PartitionField(col="at", type="date", func="day"), PartitionField(col="id", type="bucket", size=4))
+    assert write_options(said, partitions(fields, days)) == options
 
 
 def test_a_table_of_format_version_3(spark: "SparkSession", profile: Profile, tmp_path: Path, namespace: str) -> None:
