@@ -34,7 +34,7 @@ def compact(
             outcome = standing
         else:
             outcome = _rewrite(spark, profile, spec, health, unit, found)
-            health = health_of(profile, spec)
+            health = health_of(profile, spec, health)
         outcomes[day] = replace(outcome, seconds=time.monotonic() - started)
     return Maintained(before, health, outcomes)
 

@@ -1,7 +1,7 @@
 """What Dagster's instance knows about a table: earlier attempts, what was shown, what runs."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from math import inf
@@ -61,18 +61,26 @@ class Events:
         self.instance = instance
         self._known = known
 
-    def latest(self, key: dg.AssetKey, kind: dg.DagsterEventType, deadline: float = inf) -> dict[date, Event]:
+    def latest(
+        self,
+        key: dg.AssetKey,
+        kind: dg.DagsterEventType,
+        deadline: float = inf,
+        days: Collection[date] | None = None,
+    ) -> dict[date, Event]:
         """By date, the newest event of that kind that the asset has.
 
         Args:
             key: the asset.
             kind: materializations or observations.
+            days: these alone; None: all.
             deadline: of ``time.monotonic()``. What was read by then stays known.
 
         Raises:
             TimeoutError: the deadline passed.
         """
-        ids = self.instance.event_log_storage.get_latest_storage_id_by_partition(key, kind).values()
+        of = None if days is None else {day.isoformat() for day in days}
+        ids = self.instance.event_log_storage.get_latest_storage_id_by_partition(key, kind, of).values()
         unread = sorted(set(ids) - self._known.keys())
         materialized = kind is dg.DagsterEventType.ASSET_MATERIALIZATION
         fetch = self.instance.fetch_materializations if materialized else self.instance.fetch_observations
@@ -100,11 +108,11 @@ def _event(record: dg.EventLogRecord) -> Event:
     )
 
 
-def shown_digests(events: Events, table: TableAsset, deadline: float = inf) -> dict[date, str]:
+def shown_digests(events: Events, table: TableAsset, days: Collection[date], deadline: float = inf) -> dict[date, str]:
     """By date, the digest of its files that the table's own asset showed last."""
     newest: dict[date, Event] = {}
     for kind in (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION):
-        for day, event in events.latest(table.key, kind, deadline).items():
+        for day, event in events.latest(table.key, kind, deadline, days).items():
             if day not in newest or newest[day].at < event.at:
                 newest[day] = event
     return {day: event.digest for day, event in newest.items()}

@@ -27,6 +27,7 @@ class _Known:
     newest: date
     health: TableHealth
     history: Sequence[Attempt] | None = None
+    shown: TableHealth | None = None
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,13 @@ class Seen:
     Attributes:
         history: the attempts on it; none where there is no table to decide on.
         touched: something was committed or a run has ended since the tick before.
+        shown: the health of which a tick before has shown every date.
     """
 
     health: TableHealth | None
     history: Sequence[Attempt]
     touched: bool
+    shown: TableHealth | None = None
 
 
 @dataclass
@@ -81,14 +84,20 @@ class Memory:
         known, newest = self._known.get(table.key), table.spec.dates.last(datetime.now(UTC))
         touched = known is None or known.pointer != pointer or known.history is None
         if known is None or (known.pointer, known.newest) != (pointer, newest):
-            health = read_health(table.profile, table.spec, cache=cache, deadline=deadline)
+            before = known.health if known else None
+            health = read_health(table.profile, table.spec, before=before, cache=cache, deadline=deadline)
             if health is None:
                 return Seen(None, (), touched=True)
-            known = self._known[table.key] = _Known(health.metadata_location, newest, health)
+            shown = known.shown if known else None
+            known = self._known[table.key] = _Known(health.metadata_location, newest, health, shown=shown)
             self._bound(table.key)
         if known.history is None:
             known.history = attempts(self.events(instance), table, deadline)
-        return Seen(known.health, known.history, touched)
+        return Seen(known.health, known.history, touched, known.shown)
+
+    def showed(self, table: TableAsset) -> None:
+        """Remember that every date of the table, as it was looked at last, is shown."""
+        self._known[table.key].shown = self._known[table.key].health
 
     def events(self, instance: dg.DagsterInstance) -> Events:
         """The instance's events, those that were read earlier at hand."""

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +130,14 @@ def evaluate(
             tick.decide(table, looked, decided, operations)
             if Operation.COMPACT not in operations:
                 continue
-            events, health = memory.events(context.instance), looked.health
-            new = health and shown.get(name) != health.metadata_location
-            if health and new and _show(tick, table, health, decided, events, deadline):
-                shown[name] = health.metadata_location
+            health, before = looked.health, shown.get(name)
+            new = health and before != health.metadata_location
+            if health and new:
+                # The cursor is stored after the events: it alone knows that they were.
+                told = looked.shown if looked.shown and looked.shown.metadata_location == before else None
+                if _show(tick, table, health, told, decided, memory.events(context.instance), deadline):
+                    shown[name] = health.metadata_location
+                    memory.showed(table)
             if new or looked.touched or _checks_are_due(table, checked.get(name)):
                 checked[name] = _check(context, tick, table, looked, decided, checked.get(name), committed=bool(new))
         except TimeoutError as late:
@@ -154,15 +158,25 @@ def evaluate(
     )
 
 
-def _show(tick: Tick, table: TableAsset, health: TableHealth, decided: Plan, events: Events, deadline: float) -> bool:
-    """Record the dates that changed, as observations.
+def _show(
+    tick: Tick,
+    table: TableAsset,
+    health: TableHealth,
+    told: TableHealth | None,
+    decided: Plan,
+    events: Events,
+    deadline: float,
+) -> bool:
+    """Record the dates that changed, as observations; those of ``told`` are shown already.
 
     Returns:
         False where there were more dates than one tick shows.
     """
-    shown = shown_digests(events, table, deadline)
-    partitions = table.spec.dates.between(table.spec.dates.start, date.max, datetime.now(UTC))
-    new = [day for day in partitions if day in health.dates and shown.get(day) != health.dates[day].digest]
+    same = {day for day, found in told.dates.items() if health.dates.get(day) == found} if told else frozenset()
+    changed = [day for day in health.dates if day not in same]
+    # An append shows the date that it was about itself.
+    shown = shown_digests(events, table, changed, deadline)
+    new = [day for day in changed if shown.get(day) != health.dates[day].digest]
     said = event_metadata(table.spec, health)
     for day in new[:_OBSERVED_DATES]:
         words = observed(decided.reason_of(Operation.COMPACT, day))

@@ -112,5 +112,5 @@ def test_attempts_are_read_in_the_next_tick_where_time_ran_out(written_by_others
     events = Events(location.instance, {})
     for unread in (3, 2):
         with pytest.raises(TimeoutError, match=f"1 of {unread} events"):
-            shown_digests(events, location.table, deadline=0)
-    assert set(shown_digests(events, location.table, deadline=0)) == set(every_second(3))
+            shown_digests(events, location.table, every_second(3), deadline=0)
+    assert set(shown_digests(events, location.table, every_second(3), deadline=0)) == set(every_second(3))
