@@ -97,6 +97,7 @@ def test_adopting_is_said_first_and_done_on_request(spark: "SparkSession", feed:
         (["append"], "name the dates"),
         (["append", "--date", "today"], "--date today: expected 2013-01-31"),
         (["append", "--date", "2013-02-01"], "the partitions of"),
+        (["append", "--date", "2013-01-05..2013-01-01"], "2013-01-05 lies after 2013-01-01"),
         (["ledger", "adopt"], "name the dates with --date, or take all of them with --all"),
         (["ledger", "forget"], "say which: --after-rollback, or --date and --file"),
         (["ledger", "resolve", "abc"], "does not exist"),

@@ -117,6 +117,28 @@ def test_a_row_outside_the_partitions_fails_its_date(spark: "SparkSession", feed
     assert feed.ids() == [2]
 
 
+def test_a_row_of_a_year_that_python_has_not_fails_its_date_and_no_other(spark: "SparkSession", feed: Feed) -> None:
+    far = pa.array([2**59], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    bad = feed.land_table(D1, "bad", pa.table({"id": [1], "ts": far, "carrier": ["AA"]}))
+    feed.land(D2, "a", [2])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
+    assert f"{bad}: 1 rows with ts on 9999-12-31 lie outside the partitions" in outcomes[D1].reason
+    assert feed.ids() == [2]
+
+
+def test_a_damaged_file_is_named_with_what_spark_says_is_wrong_with_it(spark: "SparkSession", feed: Feed) -> None:
+    """Its footer is whole, so that it comes as far as Spark."""
+    bad = feed.land(D1, "bad", range(5000))
+    content = bytearray(bad.read_bytes())
+    content[40 : len(content) // 2] = bytes(len(content) // 2 - 40)
+    bad.write_bytes(content)
+    feed.land(D2, "a", [2])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
+    assert str(bad) in outcomes[D1].reason
+    assert "Exception: " in outcomes[D1].reason.partition(str(bad))[2]
+    assert feed.ids() == [2]
+
+
 def test_the_last_partition_is_today_by_the_clock(spark: "SparkSession", feed: Feed) -> None:
     spec = make_feed(feed.profile, feed.raw, list(feed.spec.table), dates={"column": "ts", "start": "2013-01-01"}).spec
     for day in (D1, D2):
