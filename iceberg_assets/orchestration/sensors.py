@@ -126,7 +126,8 @@ def evaluate(
             if isinstance(pointer, Exception):
                 raise pointer
             looked = memory.look(context.instance, table, pointer, cache, deadline)
-            decided = plan(table.spec, looked.health, looked.history, in_flight[table.key], datetime.now(UTC))
+            now, about = datetime.now(UTC), in_flight[table.key]
+            decided = plan(table.spec, looked.health, looked.history, about, now, looked.doubted)
             tick.decide(table, looked, decided, operations)
             if Operation.COMPACT not in operations:
                 continue

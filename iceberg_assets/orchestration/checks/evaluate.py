@@ -16,6 +16,7 @@ from iceberg_assets.orchestration.checks.of_source import (
     schema_as_declared,
 )
 from iceberg_assets.orchestration.checks.of_upkeep import OF_UPKEEP, Upkeep
+from iceberg_assets.orchestration.checks.rows import doubts
 from iceberg_assets.orchestration.event_log import Events, attempts
 from iceberg_assets.orchestration.metadata import REASON
 from iceberg_assets.orchestration.table_asset import TableAsset
@@ -86,7 +87,8 @@ def health_checks(table: TableAsset) -> dg.AssetChecksDefinition:
             )
         history = attempts(Events(instance, {}), table)
         yield from evaluate_health(table, health)
-        yield from evaluate_upkeep(instance, table, health, history, plan(table.spec, health, history, (), now))
+        decided = plan(table.spec, health, history, (), now, doubts(instance, table))
+        yield from evaluate_upkeep(instance, table, health, history, decided)
 
     return check
 
