@@ -54,7 +54,7 @@ class Memory:
     _storage: str = ""
     _runs_seen: datetime | None = None
     _known: dict[dg.AssetKey, _Known] = field(default_factory=dict)
-    _events: dict[int, Event] = field(default_factory=dict)
+    _events: dict[int, Event | None] = field(default_factory=dict)
 
     def begin(self, instance: dg.DagsterInstance, tables: Sequence[TableAsset]) -> None:
         """Forget the attempts of tables that a run was about since the tick before."""

@@ -1,11 +1,15 @@
 """Checks as the sensor evaluates them: red on a table that is broken, recorded once, green again. No JVM."""
 
+import json
 from datetime import date, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import dagster as dg
 import pytest
 
 from iceberg_assets.health.attempts import MOST_FAILURES
+from iceberg_assets.orchestration import memory
 from iceberg_assets.orchestration.checks import doubts, evaluations, rows_preserved
 from iceberg_assets.spec import Operation, Outcome, Status
 from iceberg_assets.spec.policy import Checks
@@ -103,6 +107,42 @@ def test_a_date_column_that_its_writer_renamed_turns_the_schema_check_red_though
     with table.table.refresh().update_schema() as change:
         change.rename_column("happened_at", "ts")
     assert table.tick()["schema_as_declared"].passed
+
+
+def test_a_table_that_cannot_be_looked_at_is_red_until_it_can(watched):
+    """Else it would be forgotten with all its checks green: its reason is lost in a tick that asks for something."""
+    table = watched()
+    table.tick()
+    with table.table.refresh().transaction() as change:
+        change.set_properties({"write.target-file-size-bytes": "abc"})
+    (red,) = table.tick().values()
+    assert (red.check_name, red.passed, red.severity) == ("schema_as_declared", False, dg.AssetCheckSeverity.ERROR)
+    assert "write.target-file-size-bytes is 'abc'" in red.description
+    with table.table.refresh().transaction() as change:
+        change.remove_properties("write.target-file-size-bytes")
+    assert table.tick()["schema_as_declared"].passed
+
+    table.commit(FIRST)
+    metadata = Path(urlsplit(table.table.refresh().metadata_location).path)
+    kept = metadata.read_bytes()
+    metadata.write_text("{}")
+    (red,) = table.tick().values()
+    assert "could not be looked at" in red.description
+    metadata.write_bytes(kept)
+    assert table.tick()["schema_as_declared"].passed
+
+
+def test_a_store_that_does_not_answer_in_time_keeps_no_other_table_from_being_looked_at(watched, monkeypatch):
+    """The tick's own time is not over: the next one must not begin, and end, with that table again."""
+    table = watched()
+
+    def hangs(*_: object, **__: object) -> None:
+        raise TimeoutError("the read operation timed out")
+
+    monkeypatch.setattr(memory, "read_health", hangs)
+    assert not table.tick()["schema_as_declared"].passed
+    assert "TimeoutError: the read operation timed out" in table.said
+    assert json.loads(table.cursor)["next"] is None
 
 
 def test_another_partitioning_than_the_declared_one_turns_the_schema_check_red(watched):

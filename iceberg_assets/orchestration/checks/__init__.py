@@ -4,6 +4,7 @@ from iceberg_assets.orchestration.checks.evaluate import (
     evaluate_declaration,
     evaluate_health,
     evaluate_source,
+    evaluate_unreadable,
     evaluate_upkeep,
     health_checks,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "evaluate_declaration",
     "evaluate_health",
     "evaluate_source",
+    "evaluate_unreadable",
     "evaluate_upkeep",
     "evaluations",
     "health_checks",

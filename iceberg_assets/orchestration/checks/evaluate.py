@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from iceberg_assets.health import Plan, TableHealth, plan, read_health
-from iceberg_assets.orchestration.checks.figure import result
+from iceberg_assets.orchestration.checks.figure import Figure, result
 from iceberg_assets.orchestration.checks.of_health import OF_HEALTH
 from iceberg_assets.orchestration.checks.of_source import (
     OF_DECLARATION,
@@ -54,6 +54,18 @@ def evaluate_declaration(table: TableAsset, waiting: Sequence[RawFile] = ()) -> 
         waiting: raw files that are not in it, oldest first.
     """
     return [result(table, "schema_as_declared", schema_as_declared(table, waiting))]
+
+
+def evaluate_unreadable(table: TableAsset, error: Exception) -> list[dg.AssetCheckResult]:
+    """The declaration of a table that could not be looked at: what contradicts it, else what kept us from looking."""
+    try:
+        results = evaluate_declaration(table)
+    except Exception:  # noqa: BLE001 (it is the same that kept us from looking)
+        results = []
+    if any(not one.passed for one in results):
+        return results
+    words = f"the table could not be looked at, so that nothing is done about it: {type(error).__name__}: {error}"
+    return [result(table, "schema_as_declared", Figure(1, words))]
 
 
 def evaluate_source(table: TableAsset, waiting: Sequence[RawFile]) -> list[dg.AssetCheckResult]:
