@@ -15,6 +15,7 @@ from iceberg_assets.health.facts import (
     Snapshot,
     TableHealth,
 )
+from iceberg_assets.health.hold import HELD, Doubted, on_hold
 from iceberg_assets.health.manifests import ManifestsDue, manifests_due
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import plan
@@ -25,11 +26,13 @@ from iceberg_assets.health.unit import Unit, compaction_unit
 from iceberg_assets.health.upkeep_due import REST
 
 __all__ = [
+    "HELD",
     "LEASE_PREFIX",
     "REST",
     "DataFile",
     "DateHealth",
     "DeleteFile",
+    "Doubted",
     "Grain",
     "Group",
     "Manifest",
@@ -50,6 +53,7 @@ __all__ = [
     "health_by_date",
     "manifests_due",
     "metadata_pointers",
+    "on_hold",
     "outside",
     "pinned_by",
     "plan",

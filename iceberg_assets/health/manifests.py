@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from iceberg_assets.health.facts import TableHealth
+from iceberg_assets.health.properties import whole_number
 from iceberg_assets.spec.policy import Manifests
 from iceberg_assets.spec.units import format_count
 
@@ -22,11 +23,14 @@ def manifests_due(policy: Manifests, health: TableHealth) -> ManifestsDue:
 
     Those of the current partition spec count alone: ``rewrite_manifests`` leaves the others as they are. It writes
     manifests of ``commit.manifest.target-size-bytes`` (8 MB).
+
+    Raises:
+        ConfigurationError: that property is no number.
     """
     sizes = [one.size for one in health.manifests if one.content == "data" and one.spec_id == health.spec_id]
     if len(sizes) < policy.min_count:
         return ManifestsDue(False, f"{format_count(len(sizes), 'manifest')}, due from {policy.min_count}")
-    target = int(health.properties.get("commit.manifest.target-size-bytes", _DEFAULT_TARGET))
+    target = whole_number(health.properties, "commit.manifest.target-size-bytes", _DEFAULT_TARGET, least=1)
     after = -(-sum(sizes) // target)
     reason = f"{format_count(len(sizes), 'manifest')} would become {after}"
     if 2 * after > len(sizes):

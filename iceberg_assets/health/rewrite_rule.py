@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.facts import DataFile, Group
+from iceberg_assets.health.properties import whole_number
 from iceberg_assets.spec.units import format_bytes, format_count
 
 _DEFAULT_TARGET = 512 * 1024**2
@@ -64,7 +65,9 @@ def rule(options: Mapping[str, str], properties: Mapping[str, str]) -> Rule:
     Raises:
         ConfigurationError: Iceberg would refuse them.
     """
-    target = int(options.get("target-file-size-bytes", properties.get("write.target-file-size-bytes", _DEFAULT_TARGET)))
+    target = _optional(options, "target-file-size-bytes")
+    if target is None:
+        target = whole_number(properties, "write.target-file-size-bytes", _DEFAULT_TARGET, least=1)
     smallest = int(options.get("min-file-size-bytes", int(target * 0.75)))
     largest = int(options.get("max-file-size-bytes", int(target * 1.8)))
     if not smallest < target < largest:

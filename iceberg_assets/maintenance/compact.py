@@ -103,8 +103,8 @@ def _taken_back(profile: Profile, spec: TableSpec, broken: Replacement) -> Outco
         end = f"main was put back to {broken.parent_id}"
     else:
         end = (
-            f"others have committed since, so nothing was taken back. Stop maintenance of {spec.name}, then either "
-            f"roll back to {broken.parent_id} and write their commits again, or keep main as it is"
+            f"others have committed since, so nothing was taken back: either roll back to {broken.parent_id} and write "
+            "their commits again, or keep main as it is"
         )
     return replace(_outcome(Status.FAILED, f"rows changed: {counted}; {end}"), rows_preserved=False)
 

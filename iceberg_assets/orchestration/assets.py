@@ -6,14 +6,13 @@ from datetime import UTC, date, datetime
 import dagster as dg
 
 from iceberg_assets import maintenance
-from iceberg_assets.health import TableHealth
+from iceberg_assets.health import HELD, TableHealth, on_hold
 from iceberg_assets.maintenance import Maintained
 from iceberg_assets.orchestration.checks import (
     REWRITES,
     ROWS_PRESERVED,
-    dates_in_doubt,
+    doubts,
     evaluations,
-    rows_in_doubt,
     rows_preserved,
 )
 from iceberg_assets.orchestration.metadata import (
@@ -49,7 +48,8 @@ class MaintenanceConfig(dg.Config):
     """Launchpad settings of a maintenance asset.
 
     Attributes:
-        force: also compact dates that data was added to within ``quiet_for``.
+        force: also compact dates that data was added to within ``quiet_for``. Of a date whose rows an earlier rewrite
+            changed it says that a person has settled that.
     """
 
     force: bool = False
@@ -126,20 +126,28 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
         pool=table.maintenance_pool,
     )
     def maintained(context: dg.AssetExecutionContext, config: MaintenanceConfig) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        if operation is Operation.EXPIRE_SNAPSHOTS and (doubt := rows_in_doubt(context.instance, table)):
-            raise dg.Failure(f"nothing was expired: {doubt}", allow_retries=False)
+        if hold := _held(context.instance, table, operation, config):
+            raise dg.Failure(f"nothing was done: the table is {hold}", allow_retries=False)
         result = _operate(operation, _session(context, table), table, _days(context), config)
         shown = _shown(operation, table, result)
         said = {day: outcome_metadata(outcome) | shown.get(day, {}) for day, outcome in result.outcomes.items()}
         bad = {day: outcome.reason for day, outcome in result.outcomes.items() if not outcome.green}
         checks = []
         if operation in REWRITES:
-            doubted = dates_in_doubt(context.instance, table, operation)
-            checks = [rows_preserved(table, operation, result.outcomes, doubted)]
+            doubted = doubts(context.instance, table)
+            checks = [rows_preserved(table, operation, result.outcomes, doubted, settles=config.force)]
         _materialize(context, table, table.key_of(operation), result.after, said, bad, checks)
         return dg.MaterializeResult(check_results=checks)
 
     return maintained
+
+
+def _held(
+    instance: dg.DagsterInstance, table: TableAsset, operation: Operation, config: MaintenanceConfig
+) -> str | None:
+    """Why the operation waits for a person. A rewrite may be his answer; expiry comes after it."""
+    answered = operation in REWRITES and config.force
+    return None if answered or operation not in HELD else on_hold(doubts(instance, table))
 
 
 def _operate(

@@ -65,14 +65,14 @@ class TableAsset:
 
     @cached_property
     def partitions(self) -> dg.DailyPartitionsDefinition:
-        """The dates of the table; without an ``end`` today is the newest."""
+        """The dates of the table; the newest is today, or the ``end`` where that has come."""
         dates = self.spec.dates
-        # Dagster's end is exclusive, and without one the current day is no partition yet.
+        # Dagster's end is exclusive, and by itself the current day is no partition yet.
         return dg.DailyPartitionsDefinition(
             start_date=dates.start.isoformat(),
             end_date=(dates.end + timedelta(days=1)).isoformat() if dates.end else None,
             timezone=dates.timezone,
-            end_offset=0 if dates.end else 1,
+            end_offset=1,
         )
 
     @cached_property

@@ -5,6 +5,9 @@ from typing import Literal
 
 from iceberg_assets.spec.units import parse_bytes
 
+_MOST = 2**31 - 1
+"""The largest number that Java's Integer.parseInt takes."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -31,8 +34,8 @@ class Option:
         match self.kind:
             case "bytes":
                 return str(parse_bytes(value))
-            case "count" if isinstance(value, int | str) and not isinstance(value, bool) and str(value).isdigit():
-                return str(int(value))
+            case "count" if _is_count(value):
+                return str(int(str(value)))
             case "flag" if str(value).lower() in ("true", "false"):
                 return str(value).lower()
             case "ratio" if _is_ratio(value):
@@ -40,12 +43,17 @@ class Option:
             case "word" if value in self.choices:
                 return str(value)
         expected = {
-            "count": "a whole number",
+            "count": f"a whole number of {_MOST} at most",
             "flag": "true or false",
             "ratio": "a number between 0 and 1",
             "word": f"one of {', '.join(self.choices)}",
         }[self.kind]
         raise ValueError(f"{self.name}: expected {expected}, got {value!r}")
+
+
+def _is_count(value: object) -> bool:
+    text = str(value)
+    return not isinstance(value, bool | float) and text.isascii() and text.isdigit() and int(text) <= _MOST
 
 
 def _is_ratio(value: object) -> bool:

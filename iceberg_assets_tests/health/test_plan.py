@@ -104,6 +104,17 @@ def test_work_that_gained_nothing_is_not_asked_for_again_until_the_date_changes(
     assert compaction(table(deleted_from), tried).requests
 
 
+def test_a_table_whose_rows_a_rewrite_changed_is_on_hold_and_says_both_ways_out() -> None:
+    health = table(day_of((DAY, 5)), manifests=40, snapshots=[snapshot(n, timedelta(days=40 - n)) for n in range(1, 9)])
+    assert compaction(health).requests
+    held = plan(SPEC, health, (), (), NOW, doubted={(COMPACT, DAY)})
+    assert [request.operations for request in held.requests] == [(Operation.REMOVE_ORPHANS,)]
+    (waiting,) = held.waiting
+    assert set(waiting.operations) == {COMPACT, Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS}
+    for words in (f"'compacted' of {DAY} changed rows", "Either roll back", "or keep the rows", "with force: true"):
+        assert words in waiting.reason
+
+
 def test_work_that_paid_and_is_still_due_is_asked_for_again() -> None:
     health = table(day_of((DAY, 5)))
     assert compaction(health, [attempt(health)]).requests

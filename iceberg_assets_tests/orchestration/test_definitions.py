@@ -103,10 +103,12 @@ def test_a_table_without_a_source_is_maintained_only(location, monkeypatch):
     assert graph.get(dg.AssetKey(["lake", "events", "compacted"])).is_executable
 
 
-def test_today_is_a_partition_of_a_table_without_an_end(location, monkeypatch):
+@pytest.mark.parametrize("end", ["", ', end: "2999-12-31"'])
+def test_today_is_a_partition_of_a_table_whose_end_is_open_or_to_come(location, monkeypatch, end):
+    """What plan() asks for has to be a partition: it takes today to be the newest date."""
     from datetime import UTC, datetime
 
-    declare(location, "events", MAINTAINED_ONLY)
+    declare(location, "events", MAINTAINED_ONLY.replace('"}', f'"{end}}}'))
     node = load(location, monkeypatch).resolve_asset_graph().get(dg.AssetKey(["lake", "events"]))
     assert node.partitions_def.get_last_partition_key() == datetime.now(UTC).date().isoformat()
 

@@ -9,10 +9,14 @@ from urllib.parse import urlsplit
 
 import dagster as dg
 import pytest
+from dagster._core.execution.backfill import PartitionBackfill
 
 from iceberg_assets.health import ManifestCache, read_health
+from iceberg_assets.health.attempts import MOST_FAILURES
+from iceberg_assets.health.compaction_due import MOST_COMPACTIONS
 from iceberg_assets.orchestration import event_log, sensors
 from iceberg_assets.orchestration.event_log import Events, shown_digests
+from iceberg_assets.spec import Operation
 from iceberg_assets_tests import on_paper
 from iceberg_assets_tests.orchestration.conftest import FIRST, Locate, Location
 
@@ -125,3 +129,74 @@ def test_attempts_are_read_in_the_next_tick_where_time_ran_out(written_by_others
         with pytest.raises(TimeoutError, match=f"1 of {unread} events"):
             shown_digests(events, location.table, every_second(3), deadline=0)
     assert set(shown_digests(events, location.table, every_second(3), deadline=0)) == set(every_second(3))
+
+
+def test_a_date_that_lost_its_last_file_is_shown_without_files(written_by_others, profile):
+    """Its plot would go on with the files that it had."""
+    gone = FIRST + timedelta(days=1)
+    location = written_by_others([FIRST, gone])
+    first = location.tick(COMPACTION)
+    assert location.shown(gone)["iceberg/data_files"] == 5
+    table = profile.pyiceberg().load_table(location.table.spec.table)
+    of_date = [task.file for task in table.scan(row_filter=f"ts >= '{gone}T00:00:00+00:00'").plan_files()]
+    with table.transaction() as transaction, transaction.update_snapshot().overwrite() as snapshot:
+        for file in of_date:
+            snapshot.delete_data_file(file)
+    second = location.tick(COMPACTION, first.cursor)
+    assert location.shown(gone)["iceberg/data_files"] == 0
+    assert not location.tick(COMPACTION, second.cursor).asset_events, "it is shown once"
+
+
+def test_a_tick_that_asks_for_something_tells_in_its_log_why_and_why_not_the_rest(written_by_others, capsys):
+    location = written_by_others([FIRST])
+    assert location.tick(COMPACTION).run_requests
+    told = capsys.readouterr().err
+    assert f"compacted: {FIRST}: 5 files, 4 would go" in told
+
+
+def test_what_others_report_of_the_asset_in_their_own_words_keeps_no_tick_from_its_work(written_by_others):
+    """One event, or one backfill of partitions that the asset once had, would end every tick while it is there."""
+    location = written_by_others([FIRST])
+    key, instance = location.table.key_of(Operation.COMPACT), location.instance
+    for partition, words in (("all", {}), (FIRST.isoformat(), {"iceberg/status": "fine"}), (None, {})):
+        for asset in (location.table.key, key):
+            instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=partition, metadata=words))
+    letters = dg.StaticPartitionsDefinition(["a"])
+    once = dg.Definitions(assets=[dg.AssetSpec(key, partitions_def=letters)]).get_repository_def()
+    instance.add_backfill(
+        PartitionBackfill.from_asset_partitions(
+            backfill_id="letters",
+            asset_graph=once.asset_graph,
+            partition_names=["a"],
+            asset_selection=[key],
+            backfill_timestamp=time.time(),
+            tags={},
+            dynamic_partitions_store=instance,
+            all_partitions=False,
+            title=None,
+            description=None,
+            run_config=None,
+        )
+    )
+    tick = location.tick(COMPACTION)
+    assert asked(tick) == [FIRST.isoformat()]
+    assert location.shown(FIRST)["iceberg/data_files"] == 5
+
+
+def test_eight_dates_that_fail_in_turn_are_each_given_up_after_eight_times(written_by_others):
+    """A memory of too few failed runs would count none of them to the end, and try all of them for ever."""
+    dates = every_second(MOST_COMPACTIONS)
+    location = written_by_others(dates)
+    table = location.table
+    for day in dates * MOST_FAILURES:
+        location.instance.add_run(
+            dg.DagsterRun(
+                table.job.name,
+                asset_selection=frozenset({table.key_of(Operation.COMPACT)}),
+                tags={"dagster/partition": day.isoformat()},
+                status=dg.DagsterRunStatus.FAILURE,
+            )
+        )
+    tick = location.tick(COMPACTION)
+    assert tick.skip_message.count(f"failed {MOST_FAILURES} times in a row") == len(dates)
+    assert not location.check("unproductive_maintenance")

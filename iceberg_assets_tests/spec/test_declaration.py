@@ -68,6 +68,11 @@ def test_a_table_without_a_source_is_accepted():
             ["maintenance.compact.options: unknown option 'min-input-file'; did you mean 'min-input-files'?"],
         ),
         (
+            # Java reads an int; every run would fail.
+            {"maintenance": {"compact": {"options": {"min-input-files": 3_000_000_000}}}},
+            ["min-input-files: expected a whole number of 2147483647 at most, got 3000000000"],
+        ),
+        (
             {"maintenance": {"compact": {"options": {"delete-ratio-threshold": 3}}}},
             ["maintenance.compact.options: delete-ratio-threshold: expected a number between 0 and 1, got 3"],
         ),
