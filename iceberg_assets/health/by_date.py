@@ -133,6 +133,17 @@ def _date_health(
     )
 
 
+def small_files(dates: Iterable[DateHealth]) -> int:
+    """Files that the groups due would remove from a table; one that lies on several dates goes once."""
+    gone: set[str] = set()
+    removed = 0
+    for group in (group for found in dates for group in found.groups):
+        new = {file.path for file in group.files} - gone
+        removed += min(group.removes, len(new))
+        gone |= new
+    return removed
+
+
 def small_files_waiting(files: Iterable[DataFile], dates: Iterable[DateHealth], settings: Rule) -> int:
     """Small files of a table that no group due takes."""
     taken = {file.path for found in dates for group in found.groups for file in group.files}

@@ -17,7 +17,7 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import DateType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health.by_date import health_by_date, small_files_waiting
+from iceberg_assets.health.by_date import health_by_date, small_files, small_files_waiting
 from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.deletes import DeleteIndex
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
@@ -125,7 +125,7 @@ def _health(
         refs=_refs(metadata),
         metadata_files=len(metadata.metadata_log) + 1,
         # Of the asset's own dates: nobody can ask for the others.
-        small_files=sum(of_day.small_files for of_day in dates.values()),
+        small_files=small_files(dates.values()),
         small_files_waiting=small_files_waiting(
             files, dates.values(), rule(spec.maintenance.compact.options, properties)
         ),

@@ -17,7 +17,7 @@ from iceberg_assets.health import (
     health_by_date,
     rule,
 )
-from iceberg_assets.health.by_date import small_files_waiting
+from iceberg_assets.health.by_date import small_files, small_files_waiting
 from iceberg_assets.health.facts import delete_files
 from iceberg_assets.spec import TableSpec
 
@@ -114,7 +114,7 @@ def table(
         snapshots=tuple(snapshots),
         refs=tuple(refs) if refs is not None else tuple(Ref("main", one.id, "branch") for one in snapshots[-1:]),
         metadata_files=1,
-        small_files=sum(found.small_files for found in dates.values()),
+        small_files=small_files(dates.values()),
         small_files_waiting=small_files_waiting(files, dates.values(), settings),
         dates=dates,
     )

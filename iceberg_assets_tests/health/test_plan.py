@@ -168,6 +168,21 @@ def test_the_queue_is_short_and_what_gains_most_comes_first() -> None:
     assert next_.dates == (due[20],)
 
 
+def test_files_of_many_dates_are_asked_for_once_and_counted_once() -> None:
+    """Of an older spec: a rewrite of any of the dates takes them, and finds nothing on the others."""
+    first, *others = days(1, 20)
+    health = table([file(day=first, last=others[-1], spec_id=1) for _ in range(6)])
+    assert health.small_files == 5
+    asked = compaction(health)
+    assert [request.dates for request in asked.requests] == [(first,)]
+    (waiting,) = asked.waiting
+    assert waiting.dates == tuple(others)
+    assert waiting.reason.endswith(f"its files go with those of {first}")
+    assert not compaction(health, running=[(COMPACT, first)]).requests
+    failed = attempt(health, first, status=Status.FAILED, ago=timedelta(0))
+    assert [request.dates for request in compaction(health, [failed]).requests] == [(others[0],)]
+
+
 def test_neighbouring_dates_are_one_request_and_a_gap_makes_two() -> None:
     due = [*days(1, 3), *days(8, 2)]
     requests = compaction(table(day_of(*((day, 5) for day in due)))).requests
