@@ -71,8 +71,9 @@ class _Findings:
 
 def unreadable(files: Iterable[UnreadableFile]) -> tuple[Problem, ...]:
     """The files without a footer, as problems."""
-    way_out = "repair or remove the file, or set source.bad_files to quarantine"
-    return tuple(Problem(bad.file, "", str(bad), way_out) for bad in files)
+    repair = "repair or remove the file, or set source.bad_files to quarantine"
+    wait = "give this user the right to read it, or wait until whoever moved it is done"
+    return tuple(Problem(bad.file, "", str(bad), repair if bad.opened else wait) for bad in files)
 
 
 def fit(

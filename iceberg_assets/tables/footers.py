@@ -48,13 +48,20 @@ class Footer:
 
 @dataclass(frozen=True)
 class UnreadableFile:
-    """A file that is empty, truncated or not Parquet, and what the reader says of it."""
+    """A file that is empty, truncated or not Parquet, and what the reader says of it.
+
+    Attributes:
+        opened: nothing can be said of a file that could not be, for lack of rights perhaps, or because it is gone.
+    """
 
     file: RawFile
     reason: str
+    opened: bool = True
 
     def __str__(self) -> str:
-        return f"({self.file.size} bytes) is not readable Parquet: {self.reason}"
+        return (
+            f"({self.file.size} bytes) {'is not readable Parquet' if self.opened else 'cannot be read'}: {self.reason}"
+        )
 
 
 def date_column(spec: TableSpec) -> str | None:
@@ -100,7 +107,9 @@ def _read(file: RawFile, null_free: Collection[str], dates_of: str | None) -> Fo
         metadata = pq.read_metadata(file.path)
         fields = _fields(metadata.schema)
     except (pa.ArrowException, OSError, ValueError) as error:
-        return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0])
+        # Only the machine gives its errors a number; what Arrow says of the content has none.
+        opened = not (isinstance(error, OSError) and error.errno)
+        return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0], opened)
     return Footer(
         file,
         fields,

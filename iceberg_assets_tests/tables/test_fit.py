@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.evolve import Change, changes, evolved
 from iceberg_assets.tables.fields import Field, ListOf, MapOf, Scalar, Struct
 from iceberg_assets.tables.fit import Fit, NewColumns, Problem, fit, in_words, unreadable
 from iceberg_assets.tables.footers import Footer, read_footers
+from iceberg_assets.tables.intake import inspect
 from iceberg_assets.tables.nulls import nulls, required_in
 from iceberg_assets.tables.source import RawFile
 
@@ -299,6 +301,27 @@ def test_a_file_without_a_footer_is_named_with_its_size(tmp_path: Path, content:
     assert problem.file.path == str(path)
     assert "is not readable Parquet" in problem.what
     assert "quarantine" in problem.way_out
+
+
+def test_a_file_that_cannot_be_opened_is_not_taken_for_a_bad_one(tmp_path: Path) -> None:
+    """Quarantine would move what is perhaps as good as any."""
+    spec = TableSpec.model_validate(
+        {
+            "table": "ns.t",
+            "source": {"path": f"{tmp_path}/%Y-%m-%d/*", "bad_files": "quarantine"},
+            "dates": {"column": "ts", "start": "2024-01-01"},
+        }
+    )
+    folder = tmp_path / "2024-01-01"
+    folder.mkdir()
+    (folder / "empty").touch()
+    gone, loop = folder / "gone", folder / "loop"
+    loop.symlink_to(loop)
+    found = inspect(spec, [RawFile(str(path), 9, "1", date(2024, 1, 1)) for path in (gone, loop, folder / "empty")], ())
+    assert [problem.file.path for problem in found.problems] == [str(gone), str(loop)]
+    assert all("cannot be read" in problem.what and "right to read" in problem.way_out for problem in found.problems)
+    assert loop.is_symlink()
+    assert "1 files moved to quarantine" in found.notes[0]
 
 
 @pytest.mark.parametrize("statistics", [True, False])
