@@ -126,7 +126,7 @@ def test_a_symbolic_link_is_the_file_that_it_leads_to(spark: "SparkSession", fee
     (link.parent / "nowhere.parquet").symlink_to(tmp_path / "gone.parquet")
     link.unlink()
     outcome = append(no_spark, feed.profile, feed.spec, [D1])[D1]
-    assert f"{link.parent}/nowhere.parquet (0 bytes) is not readable Parquet" in outcome.reason
+    assert f"{link.parent}/nowhere.parquet (0 bytes) cannot be read" in outcome.reason
     assert feed.ids() == [1]
 
 
