@@ -1,5 +1,6 @@
 """One declared table as Dagster knows it: its keys, partitions, pools and job."""
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -11,6 +12,9 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Operation, TableSpec
 from iceberg_assets.spec.names import slug
+
+# Dagster makes the names of ops, inputs and checks of the keys, and refuses what is not such a name.
+_AN_OPS_NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,9 @@ class TableAsset:
 
     @cached_property
     def key(self) -> dg.AssetKey:
-        """``[<profile>/]<namespace…>/<table>``."""
-        return dg.AssetKey([*([self.profile.name] if self.several_profiles else []), *self.spec.table])
+        """``[<profile>/]<namespace…>/<table>``; of a part that Dagster can name no op by, its slug."""
+        path = [*([self.profile.name] if self.several_profiles else []), *self.spec.table]
+        return dg.AssetKey([part if _AN_OPS_NAME.fullmatch(part) else slug(part) for part in path])
 
     def key_of(self, operation: Operation) -> dg.AssetKey:
         """The asset of a maintenance operation, below the table's."""
