@@ -25,6 +25,10 @@ class TableDroppedError(IcebergAssetsError):
     """Somebody dropped the table between two looks at it."""
 
 
+class TableUnreadableError(IcebergAssetsError):
+    """The catalog has a table whose metadata cannot be read."""
+
+
 class QueryError(IcebergAssetsError):
     """Spark refuses a statement; the message is Spark's own."""
 

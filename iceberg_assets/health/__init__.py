@@ -17,6 +17,7 @@ from iceberg_assets.health.facts import (
     SpecField,
     TableHealth,
 )
+from iceberg_assets.health.hold import HELD, Doubted, on_hold
 from iceberg_assets.health.manifests import ManifestsDue, manifests_after, manifests_due
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import plan
@@ -29,11 +30,13 @@ from iceberg_assets.health.unit import Unit, compaction_unit
 from iceberg_assets.health.upkeep_due import REST
 
 __all__ = [
+    "HELD",
     "LEASE_PREFIX",
     "REST",
     "DataFile",
     "DateHealth",
     "DeleteFile",
+    "Doubted",
     "Grain",
     "Group",
     "Manifest",
@@ -58,6 +61,7 @@ __all__ = [
     "manifests_after",
     "manifests_due",
     "metadata_pointers",
+    "on_hold",
     "outside",
     "pinned_by",
     "plan",

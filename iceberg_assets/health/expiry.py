@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 
 from iceberg_assets.health.facts import Ref, Snapshot, TableHealth
+from iceberg_assets.health.properties import age, whole_number
 from iceberg_assets.spec.policy import Expire, Protect
 
 LEASE_PREFIX = "iceberg_assets_lease_"
 """Tags that this project holds for the time of a run; they pin nothing for long."""
 
-_DEFAULT_AGE = timedelta(days=5)
+_DEFAULT_AGE_MS = 5 * 86_400_000
+_FOR_EVER_MS = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -27,16 +29,17 @@ def expire_arguments(
         policy: the table's.
         now: with a zone.
         keep_from: commit time of a snapshot that must stay, with all after it.
+
+    Raises:
+        ConfigurationError: such a property is no number.
     """
-    properties = health.properties
-    age = policy.older_than
-    if age is None:
-        given = properties.get("history.expire.max-snapshot-age-ms")
-        age = timedelta(milliseconds=int(given)) if given is not None else _DEFAULT_AGE
-    older_than = now - max(age, policy.minimum_age, policy.protect.lag)
+    properties, kept_for = health.properties, policy.older_than
+    if kept_for is None:
+        kept_for = age(whole_number(properties, "history.expire.max-snapshot-age-ms", _DEFAULT_AGE_MS))
+    older_than = now - max(kept_for, policy.minimum_age, policy.protect.lag)
     readers = (snapshot.committed_at for snapshot in protected_by(health, policy.protect).values())
     older_than = min([older_than, *readers, *([keep_from] if keep_from is not None else [])])
-    retain_last = policy.retain_last or int(properties.get("history.expire.min-snapshots-to-keep", 1))
+    retain_last = policy.retain_last or max(1, whole_number(properties, "history.expire.min-snapshots-to-keep", 1))
     return _whole_milliseconds(older_than), retain_last
 
 
@@ -63,7 +66,7 @@ def expirable(
         reached.update(snapshot.id for snapshot in ancestors)
         cutoff = older_than
         if ref.max_snapshot_age_ms is not None:
-            cutoff = now - timedelta(milliseconds=ref.max_snapshot_age_ms)
+            cutoff = now - age(ref.max_snapshot_age_ms)
         at_least = ref.min_snapshots_to_keep or retain_last
         for position, snapshot in enumerate(ancestors):
             if position >= at_least and snapshot.committed_at < cutoff:
@@ -147,11 +150,10 @@ def pinned_by(health: TableHealth, policy: Expire, now: datetime) -> Mapping[str
 
 def _standing_refs(health: TableHealth, by_id: Mapping[int, Snapshot], now: datetime) -> Iterator[Ref]:
     """Main, and the refs that their own age, or the table's ``history.expire.max-ref-age-ms``, leaves standing."""
-    default = health.properties.get("history.expire.max-ref-age-ms")
+    default = whole_number(health.properties, "history.expire.max-ref-age-ms", _FOR_EVER_MS)
     for ref in health.refs:
-        oldest = ref.max_ref_age_ms or (int(default) if default is not None else None)
         snapshot = by_id.get(ref.snapshot_id)
-        young = snapshot and (oldest is None or now - snapshot.committed_at <= timedelta(milliseconds=oldest))
+        young = snapshot and now - snapshot.committed_at <= age(ref.max_ref_age_ms or default)
         if ref.name == "main" or young:
             yield ref
 

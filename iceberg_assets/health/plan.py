@@ -5,6 +5,7 @@
   dates, since what it replaces is what they clear away; but no longer than ``maintenance.orphans.every``.
 * Nothing is asked for twice: not while a run is at it, not after a run that gained nothing until the date changes,
   and after a failure only with growing distance.
+* Where a rewrite has changed rows, nothing but orphans is asked for until a person has settled it.
 * A table has so many compactions queued at most; where more are due, those that gain most come first.
 """
 
@@ -14,9 +15,10 @@ from datetime import datetime
 from iceberg_assets.health.compaction_due import compaction
 from iceberg_assets.health.decision import Outside, Plan, Running, Waiting
 from iceberg_assets.health.facts import TableHealth
+from iceberg_assets.health.hold import HELD, Doubted, on_hold
 from iceberg_assets.health.look import Look
 from iceberg_assets.health.outside import outside
-from iceberg_assets.health.upkeep_due import upkeep
+from iceberg_assets.health.upkeep_due import REST, upkeep
 from iceberg_assets.spec import Attempt, Operation, TableSpec
 
 
@@ -26,6 +28,7 @@ def plan(
     history: Sequence[Attempt],
     running: Running,
     now: datetime,
+    doubted: Doubted = (),
 ) -> Plan:
     """What to do to a table.
 
@@ -35,6 +38,7 @@ def plan(
         history: earlier attempts, in any order; at least the latest of each operation and date.
         running: what runs or is queued now.
         now: with a zone.
+        doubted: the rewrites that changed rows and are not settled.
     """
     if health is None or health.snapshot_id is None:
         reason = (
@@ -44,8 +48,9 @@ def plan(
         )
         return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
     look = Look(spec, health, tuple(history), frozenset(running), now)
-    compacted = compaction(look)
-    rest = upkeep(look, compacted)
+    hold = on_hold(doubted)
+    compacted = Plan(waiting=(Waiting(HELD, (), hold),)) if hold else compaction(look)
+    rest = upkeep(look, compacted, [one for one in REST if not (hold and one in HELD)])
     beyond = outside(spec, health, now)
     unreached = (Outside((Operation.COMPACT,), (), beyond),) if beyond else ()
     return Plan(compacted.requests + rest.requests, compacted.waiting + unreached + rest.waiting)

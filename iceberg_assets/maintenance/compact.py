@@ -44,7 +44,7 @@ def compact(
     try:
         with at_work(spark, profile, spec, Operation.COMPACT.value) as held:
             # What was seen before may have been another maintainer's work, half done.
-            before = health = health_of(profile, spec)
+            before = health = health_of(profile, spec, before)
             done: dict[date, Outcome] = {}
             for day in days:
                 started = time.monotonic()
@@ -78,9 +78,9 @@ def _compact_date(
         except MainMovedError as moved:
             outcome = _outcome(Status.SKIPPED, str(moved), retryable=True)
             if not last:
-                health = health_of(profile, spec)
+                health = health_of(profile, spec, health)
                 continue
-        return outcome, health_of(profile, spec)
+        return outcome, health_of(profile, spec, health)
     raise AssertionError("unreachable")
 
 

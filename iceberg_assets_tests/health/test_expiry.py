@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from iceberg_assets.health import Ref, TableHealth, expirable, expire_arguments, pinned_by
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.health import Ref, TableHealth, expirable, expire_arguments, pinned_by, plan
 from iceberg_assets.health.expiry import steps
 from iceberg_assets.spec.policy import Expire
 from iceberg_assets_tests.health.conftest import DAY, Example
-from iceberg_assets_tests.health.examples import NOW, snapshot, table
+from iceberg_assets_tests.health.examples import NOW, snapshot, spec, table
 
 AT_ONCE = {"older_than": "0s", "minimum_age": "0s"}
 # A change of the table, and the policy that is tried after it; each starts from what the ones before it left.
@@ -142,3 +143,30 @@ def test_the_first_expiry_of_thousands_of_snapshots_goes_in_steps() -> None:
 def test_snapshots_of_one_millisecond_are_one_step() -> None:
     going = [snapshot(n, HOUR) for n in range(5)]
     assert list(steps(going, NOW, 2)) == [NOW]
+
+
+FOR_EVER = str(2**63 - 1)
+
+
+@pytest.mark.parametrize("name", ["max-snapshot-age-ms", "max-ref-age-ms"])
+def test_javas_largest_number_keeps_snapshots_for_ever(name: str) -> None:
+    old = [snapshot(n, timedelta(days=900 - n), parent=n - 1 or None) for n in range(1, 3)]
+    refs = [Ref("main", 2, "branch"), Ref("kept", 1, "tag", max_ref_age_ms=2**63 - 1), Ref("also", 1, "tag")]
+    health = table(snapshots=old, refs=refs, properties={f"history.expire.{name}": FOR_EVER})
+    assert expirable(health, Expire(), NOW) == ()
+
+
+@pytest.mark.parametrize("given", ["x", "", "1.5", "1_000", "-1", " 7"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "write.target-file-size-bytes",
+        "commit.manifest.target-size-bytes",
+        "history.expire.max-snapshot-age-ms",
+        "history.expire.min-snapshots-to-keep",
+        "history.expire.max-ref-age-ms",
+    ],
+)
+def test_a_property_that_is_no_number_is_refused_with_its_name_and_value(name: str, given: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is '{given}', expected a whole number"):
+        plan(spec(manifests={"min_count": 2}), table(manifests=3, properties={name: given}), (), (), NOW)
