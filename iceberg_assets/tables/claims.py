@@ -181,7 +181,7 @@ class LedgerState:
             if row.event in _WEIGHT and (known is None or _WEIGHT[row.event] > _WEIGHT[known.event]):
                 ends[row.claim] = row
         entries, superseded = _entries(rows, claims, ends)
-        confirmed = [claims[id_] for id_, end in ends.items() if end.event is Event.CONFIRMED]
+        picked = [id_ for id_, end in ends.items() if end.event is Event.CONFIRMED and end.snapshot_id is not None]
         return cls(
             entries=entries,
             superseded=superseded,
@@ -190,7 +190,7 @@ class LedgerState:
                 [
                     0,
                     *(claims[id_].n for id_, end in ends.items() if end.event is Event.ADOPTED),
-                    *(claim.n + 1 for claim in confirmed if ends[claim.id].snapshot_id is not None),
+                    *(claims[id_].n + 1 for id_ in picked),
                 ]
             ),
             open=tuple(claim for claim in claims.values() if claim.id not in ends),

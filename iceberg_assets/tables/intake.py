@@ -108,8 +108,11 @@ def inspect(spec: TableSpec, files: Sequence[RawFile], table: Sequence[Field], *
     footers, bad = read_footers(files, [column.name for column in required_in(table)], date_column(spec))
     if keep or spec.source.bad_files == "fail":
         return Inspected(footers, unreadable(bad))
-    moved, stuck = [], [file for file in bad if not file.opened]
-    for file in (file for file in bad if file.opened):
+    moved, stuck = [], []
+    for file in bad:
+        if not file.opened:
+            stuck.append(file)
+            continue
         try:
             moved.append(f"{file.file.path} {file}, now {quarantine(spec, file.file.path)}")
         except SourceError as error:

@@ -195,27 +195,24 @@ def require_whole(spec: TableSpec, recovered: Recovered) -> None:
     Raises:
         ClaimInDoubtError: says how to get the ledger back, or to do without it.
     """
-    lost = unaccounted(recovered.ledger, recovered.state, recovered.lineage)
-    if lost:
-        raise ClaimInDoubtError(lost_ledger(spec, recovered.ledger, lost))
+    if lost := unaccounted(spec, recovered.ledger, recovered.state, recovered.lineage):
+        raise ClaimInDoubtError(lost)
 
 
-def unaccounted(ledger: Ledger, state: LedgerState, lineage: Lineage) -> int:
-    """How many batches of main no claim of the ledger accounts for."""
+def unaccounted(spec: TableSpec, ledger: Ledger, state: LedgerState, lineage: Lineage) -> str:
+    """What to say where main holds batches that no claim of the ledger accounts for; empty: there are none."""
 
     def without_claim(known: LedgerState) -> frozenset[int]:
         return lineage.tokens - {claim.n for claim in known.claims.values()} - set(range(known.batches))
 
     # The ledger was read before main: a batch that came in between has its claim by now.
-    return len(without_claim(state) and without_claim(ledger.read(())))
-
-
-def lost_ledger(spec: TableSpec, ledger: Ledger, batches: int) -> str:
-    """What to say where that many batches are in main and not in the ledger."""
+    batches = without_claim(state) and without_claim(ledger.read(()))
+    if not batches:
+        return ""
     name = ".".join(ledger.name)
     return (
-        f"{spec.name}: main holds {batches} batches that the ledger {name} does not know: it was dropped, or the table "
-        "renamed without it. Nothing is appended or expired until that is settled. Give the old ledger that name "
+        f"{spec.name}: main holds {len(batches)} batches that the ledger {name} does not know: it was dropped, or the "
+        "table renamed without it. Nothing is appended or expired until that is settled. Give the old ledger that name "
         "(ALTER TABLE … RENAME TO, or CALL system.register_table with its newest metadata file). Where it is gone: "
         f"iceberg-assets ledger adopt {spec.name} for the dates whose files are in the table"
     )
