@@ -17,7 +17,7 @@ from iceberg_assets.health.facts import (
     SpecField,
     TableHealth,
 )
-from iceberg_assets.health.hold import HELD, Doubted, on_hold
+from iceberg_assets.health.hold import Doubted, on_hold
 from iceberg_assets.health.manifests import ManifestsDue, manifests_after, manifests_due
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import plan
@@ -30,7 +30,6 @@ from iceberg_assets.health.unit import Unit, compaction_unit
 from iceberg_assets.health.upkeep_due import REST
 
 __all__ = [
-    "HELD",
     "LEASE_PREFIX",
     "REST",
     "DataFile",

@@ -8,15 +8,16 @@ from iceberg_assets.spec import Operation
 Doubted = Collection[tuple[Operation, date]]
 """Rewrites that changed rows, by operation and date, and that nobody has settled."""
 
-HELD = (Operation.COMPACT, Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS)
-"""What waits: more rewrites would bury the one in doubt, and expiry may take the snapshot to roll back to."""
-
 
 def on_hold(doubted: Doubted) -> str | None:
-    """Why a table is left alone, and the two ways out; None: it is not."""
+    """Why no operation touches a table, and the two ways out; None: it is not on hold.
+
+    More rewrites would bury the one in doubt, expiry may take the snapshot to roll back to, and what became of files
+    that are in doubt is best read from a table that stands still.
+    """
     if not doubted:
         return None
-    days = {operation: sorted(day for one, day in doubted if one is operation) for operation in HELD}
+    days = {operation: sorted(day for one, day in doubted if one is operation) for operation in Operation}
     rewrites = {f"'{operation.value}'": ", ".join(map(str, found)) for operation, found in days.items() if found}
     changed = "; ".join(f"{name} of {found} changed rows" for name, found in rewrites.items())
     return (

@@ -5,7 +5,7 @@
   dates, since what it replaces is what they clear away; but no longer than ``maintenance.orphans.every``.
 * Nothing is asked for twice: not while a run is at it, not after a run that gained nothing until the date changes,
   and after a failure only with growing distance.
-* Where a rewrite has changed rows, nothing but orphans is asked for until a person has settled it.
+* Where a rewrite has changed rows, nothing is asked for until a person has settled it.
 * A table has so many compactions queued at most; where more are due, those that gain most come first.
 """
 
@@ -15,7 +15,7 @@ from datetime import datetime
 from iceberg_assets.health.compaction_due import compaction
 from iceberg_assets.health.decision import Outside, Plan, Running, Waiting
 from iceberg_assets.health.facts import TableHealth
-from iceberg_assets.health.hold import HELD, Doubted, on_hold
+from iceberg_assets.health.hold import Doubted, on_hold
 from iceberg_assets.health.look import Look
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.upkeep_due import REST, upkeep
@@ -47,10 +47,11 @@ def plan(
             else f"{spec.name} has no snapshot yet"
         )
         return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
+    if hold := on_hold(doubted):
+        return Plan(waiting=(Waiting(tuple(Operation), (), hold),))
     look = Look(spec, health, tuple(history), frozenset(running), now)
-    hold = on_hold(doubted)
-    compacted = Plan(waiting=(Waiting(HELD, (), hold),)) if hold else compaction(look)
-    rest = upkeep(look, compacted, [one for one in REST if not (hold and one in HELD)])
+    compacted = compaction(look)
+    rest = upkeep(look, compacted, REST)
     beyond = outside(spec, health, now)
     unreached = (Outside((Operation.COMPACT,), (), beyond),) if beyond else ()
     return Plan(compacted.requests + rest.requests, compacted.waiting + unreached + rest.waiting)

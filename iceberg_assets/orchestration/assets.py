@@ -7,7 +7,7 @@ import dagster as dg
 
 from iceberg_assets import maintenance
 from iceberg_assets.errors import IcebergAssetsError
-from iceberg_assets.health import HELD, TableHealth, on_hold
+from iceberg_assets.health import TableHealth, on_hold
 from iceberg_assets.maintenance import Asked, Maintained, Preview
 from iceberg_assets.orchestration.checks import (
     REWRITES,
@@ -137,8 +137,12 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
             if operation in REWRITES:
                 yield rows_preserved(table, operation, {}, doubts(context.instance, table), settles=False)
             return
-        if hold := _held(context.instance, table, operation, force=wanted.force):
+        doubted = doubts(context.instance, table)
+        answered = operation in REWRITES and wanted.force
+        if (hold := on_hold(doubted)) and not answered:
             raise dg.Failure(f"nothing was done: the table is {hold}", allow_retries=False)
+        if answered and any((operation, day) in doubted for day in wanted.days):
+            maintenance.release(table.profile, table.spec)
         result = maintenance.maintain(operation, _session(context, table), table.profile, table.spec, wanted)
         shown = _shown(operation, table, result)
         said = {day: outcome_metadata(outcome) | shown.get(day, {}) for day, outcome in result.outcomes.items()}
@@ -163,12 +167,6 @@ def _observe_previews(
         context.log_event(
             dg.AssetObservation(table.key_of(operation), partition=day.isoformat(), metadata=of(day, words))
         )
-
-
-def _held(instance: dg.DagsterInstance, table: TableAsset, operation: Operation, *, force: bool) -> str | None:
-    """Why the operation waits for a person. A rewrite may be his answer; expiry comes after it."""
-    answered = operation in REWRITES and force
-    return None if answered or operation not in HELD else on_hold(doubts(instance, table))
 
 
 def _check_of_rows(table: TableAsset, operation: Operation) -> dg.AssetCheckSpec:

@@ -108,9 +108,9 @@ def test_a_table_whose_rows_a_rewrite_changed_is_on_hold_and_says_both_ways_out(
     health = table(day_of((DAY, 5)), manifests=40, snapshots=[snapshot(n, timedelta(days=40 - n)) for n in range(1, 9)])
     assert compaction(health).requests
     held = plan(SPEC, health, (), (), NOW, doubted={(COMPACT, DAY)})
-    assert [request.operations for request in held.requests] == [(Operation.REMOVE_ORPHANS,)]
+    assert not held.requests
     (waiting,) = held.waiting
-    assert set(waiting.operations) == {COMPACT, Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS}
+    assert set(waiting.operations) == set(Operation)
     for words in (f"'compacted' of {DAY} changed rows", "Either roll back", "or keep the rows", "with force: true"):
         assert words in waiting.reason
 

@@ -9,6 +9,8 @@ import dagster as dg
 import pytest
 
 from iceberg_assets.health.attempts import MOST_FAILURES
+from iceberg_assets.maintenance import standing_hold
+from iceberg_assets.maintenance.lease import lease
 from iceberg_assets.orchestration import memory
 from iceberg_assets.orchestration.checks import doubts, evaluations, rows_preserved
 from iceberg_assets.spec import Operation, Outcome, Status
@@ -207,12 +209,16 @@ def test_rows_that_a_rewrite_changed_hold_the_table_until_a_person_has_settled_t
 
     table.tick()
     assert f"on hold: 'compacted' of {FIRST} changed rows" in table.said, "and nothing was asked for"
-    for operation in (Operation.COMPACT, Operation.REWRITE_MANIFESTS, Operation.EXPIRE_SNAPSHOTS):
+    for operation in Operation:
         refused = location.run(FIRST, FIRST, operation.value, fails=True)
         (failure,) = [event for event in refused.all_events if event.is_step_failure]
         assert "with force: true" in str(failure.step_failure_data.error_display_string)
     op = location.definitions.resolve_assets_def(location.table.key_of(Operation.COMPACT)).op.name
+    profile, spec = location.table.profile, location.table.spec
+    with lease(profile, spec, "a rewrite", spark=lambda: pytest.fail("a session was asked for")) as held:
+        held.hold_table("a rewrite changed rows")
     location.run(FIRST, FIRST, "compacted", config={"ops": {op: {"config": {"force": True}}}})
     assert doubts(instance, location.table) == set()
+    assert standing_hold(profile, spec) is None
     asked = location.tick(COMPACTION, table.cursor).run_requests
     assert [one.tags["dagster/asset_partition_range_start"] for one in asked] == [other.isoformat()]
