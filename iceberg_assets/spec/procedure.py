@@ -25,6 +25,9 @@ Kind = Literal[
     "text",
     "word",
 ]
+_MOST = 2**31 - 1
+"""The largest number that Java's Integer.parseInt takes."""
+
 Value = bool | int | float | str | datetime | timedelta | tuple[str, ...] | tuple[int, ...] | Mapping[str, str]
 """A checked value. A moment is a point in time, or how long ago it was."""
 
@@ -154,9 +157,10 @@ class _Kind:
 
 def _count(argument: Argument, value: object) -> int:
     if isinstance(value, int | str) and not isinstance(value, bool) and str(value).isdecimal():
-        if (number := int(value)) >= argument.least:
+        if argument.least <= (number := int(value)) <= _MOST:
             return number
-        raise ValueError(f"expected at least {argument.least}, got {value!r}")
+        bound = f"at least {argument.least}" if number < argument.least else f"a whole number of {_MOST} at most"
+        raise ValueError(f"expected {bound}, got {value!r}")
     raise ValueError(f"expected a whole number, got {value!r}")
 
 
@@ -193,7 +197,7 @@ def _text(_: Argument, value: object) -> str:
 
 def _snapshot(_: Argument, value: object) -> int:
     # As text too: a JSON reader may have rounded a number of 64 bits.
-    if isinstance(value, bool) or not str(value).isdecimal():
+    if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) >= 2**63:
         raise ValueError(f"expected the id of a snapshot, got {value!r}")
     return int(str(value))
 

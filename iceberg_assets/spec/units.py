@@ -9,34 +9,41 @@ from pydantic import BeforeValidator, PlainSerializer
 # Iceberg's own defaults (512 MB = 536870912) make a megabyte 1024² bytes.
 _BYTES = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_MOST_BYTES = 2**63 - 1
+# Further back there is no date to count from.
+_OLDEST = 36525 * 86400
 
 
 def parse_bytes(value: object) -> int:
     """``"512MB"`` or ``536870912`` as a number of bytes.
 
     Raises:
-        ValueError: not a whole, non-negative number with an optional unit B, kB, MB, GB or TB.
+        ValueError: not a whole, non-negative number with an optional unit B, kB, MB, GB or TB; or beyond a Java long.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_BYTES:
         return value
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
     if match is None or match[2].lower() not in _BYTES:
         raise ValueError(f"expected a size such as 128MB or a number of bytes, got {value!r}")
-    return int(float(match[1]) * _BYTES[match[2].lower()])
+    if (size := float(match[1]) * _BYTES[match[2].lower()]) > _MOST_BYTES:
+        raise ValueError(f"expected a size of {_MOST_BYTES} bytes at most, got {value!r}")
+    return int(size)
 
 
 def parse_age(value: object) -> timedelta:
     """``"5d"``, ``"24h"``, ``"15m"``, ``"0s"`` as a duration.
 
     Raises:
-        ValueError: not a non-negative number followed by ms, s, m, h, d or w.
+        ValueError: not a non-negative number followed by ms, s, m, h, d or w, or more than a hundred years.
     """
     if isinstance(value, timedelta):
         return value
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", value) if isinstance(value, str) else None
     if match is None or match[2] not in _SECONDS:
         raise ValueError(f"expected an age such as 15m, 24h or 5d, got {value!r}")
-    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
+    if (seconds := float(match[1]) * _SECONDS[match[2]]) > _OLDEST:
+        raise ValueError(f"expected an age of a hundred years at most, got {value!r}")
+    return timedelta(seconds=seconds)
 
 
 def parse_moment(value: object) -> datetime | timedelta:
@@ -57,7 +64,10 @@ def parse_moment(value: object) -> datetime | timedelta:
                 raise ValueError(f"expected an age such as 90d, or 2024-05-01T00:00:00Z, got {value!r}") from None
     if moment.tzinfo is None:
         raise ValueError(f"expected a zone with it, such as {moment.isoformat()}Z, got {str(value)!r}")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"expected a moment of the years 1 to 9999 in UTC, got {str(value)!r}") from None
 
 
 def format_age(age: timedelta) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceberg_assets.spec.units import format_age, format_bytes, parse_age, parse_bytes
+from iceberg_assets.spec.units import format_age, format_bytes, parse_age, parse_bytes, parse_moment
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,20 @@ def test_an_age_is_read(text, age):
 def test_what_is_no_age_is_refused(text):
     with pytest.raises(ValueError, match="expected an age such as 15m"):
         parse_age(text)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [(parse_bytes, "99999999TB"), (parse_bytes, 1 << 63), (parse_age, "99999999999d"), (parse_age, "40000d")],
+)
+def test_what_the_engine_or_the_calendar_has_no_room_for_is_refused(read, text):
+    with pytest.raises(ValueError, match=r"at most|expected a size"):
+        read(text)
+
+
+def test_a_moment_before_all_years_is_refused():
+    with pytest.raises(ValueError, match="got '0001-01-01"):
+        parse_moment("0001-01-01T00:00:00+09:00")
 
 
 @given(st.integers(min_value=0, max_value=10**12))
