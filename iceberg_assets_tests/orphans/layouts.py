@@ -165,8 +165,10 @@ class Layout:
 
     def age(self) -> None:
         """All that is not young was written long ago."""
+        young = {os.path.realpath(path) for path in self.young}
         for path in walk(self.folder):
-            moment = time.time() if str(path) in self.young else OLD
+            # A linked folder leads to a young file by another name, too.
+            moment = time.time() if os.path.realpath(path) in young else OLD
             os.utime(path, (moment, moment), follow_symlinks=False)
 
     def alive(self) -> set[str]:
