@@ -41,6 +41,12 @@ def test_a_value_is_read_as_people_write_it(procedure, given, meant):
     [
         ("rewrite_data_files", {"min-input-file": 5}, "did you mean 'min-input-files'?"),
         ("rewrite_data_files", {"min-input-files": 0}, "min-input-files: expected at least 1, got 0"),
+        (
+            "rewrite_data_files",
+            {"min-input-files": 2**31},
+            "expected a whole number of 2147483647 at most, got 2147483648",
+        ),
+        ("rewrite_data_files", {"compression-factor": "inf"}, "expected a number above 0, got 'inf'"),
         ("rewrite_data_files", {"target-file-size-bytes": "big"}, "target-file-size-bytes: expected a size"),
         ("rewrite_data_files", {"rewrite-all": "yes"}, "rewrite-all: expected true or false"),
         ("rewrite_data_files", {"delete-ratio-threshold": 3}, "expected a number between 0 and 1"),
