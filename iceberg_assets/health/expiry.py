@@ -105,7 +105,7 @@ def against_protection(
     return (
         f"{len(lost)} snapshots since {since:%Y-%m-%d %H:%M:%S %Z} have to stay for minimum_age, readers or appends "
         f"under way, and would go by the retention of their own that {', '.join(refs) or 'the table'} has: nothing was "
-        "expired. Give it a longer one, or maintenance.expire.minimum_age and protect less"
+        "expired. Give it a longer one, shorten maintenance.expire.minimum_age or protect.lag, or wait for the readers"
     )
 
 

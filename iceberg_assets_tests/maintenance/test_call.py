@@ -91,6 +91,12 @@ def test_manifests_are_foretold_to_the_path(scene):
     )
     before, rows, state = live_manifests(scene.spark, spec), scene.rows(spec), untouched(scene.profile, spec)
     preview = foretell_manifests(scene.profile, spec)
+    for wrong, words in (
+        ({"spec_id": 9}, "has no partition spec 9; it has 0"),
+        ({"sort_by": ("da",)}, "it has ts_day"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            foretell_manifests(scene.profile, spec, arguments=wrong)
     assert untouched(scene.profile, spec) == state
     assert preview.due
     outcome = rewrite_manifests(lambda: scene.spark, scene.profile, spec, [SECOND]).outcomes[SECOND]
