@@ -58,9 +58,12 @@ def call(
     spec, found = one_of(list(chosen(table, profile)), table, profile)
     operation = next((one for one in Operation if one.value == called.asset), None)
     if operation is None or values.keys() & _BY_HAND:
-        if date:
-            raise ConfigurationError(f"--date is of whole dates, and {called.name} with these arguments is not")
+        if date or force:
+            given = "--date" if date else "--force"
+            raise ConfigurationError(f"{given} is of whole dates, and {called.name} with these arguments is not")
         results = _by_hand(called, spec, found, values, dry_run)
+    elif date and operation is not Operation.COMPACT:
+        raise ConfigurationError(f"{called.name} is about the whole table: leave --date out")
     else:
         results = _operation(operation, spec, found, values, date, dry_run, force)
     if as_json:

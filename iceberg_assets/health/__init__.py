@@ -3,7 +3,7 @@
 from iceberg_assets.health.by_date import health_by_date
 from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.decision import Plan, Request, Waiting
-from iceberg_assets.health.deletes import dangling_deletes
+from iceberg_assets.health.deletes import dangling_deletes, dropped_with
 from iceberg_assets.health.expiry import LEASE_PREFIX, expirable, expire_arguments, pinned_by
 from iceberg_assets.health.facts import (
     DataFile,
@@ -52,6 +52,7 @@ __all__ = [
     "Waiting",
     "compaction_unit",
     "dangling_deletes",
+    "dropped_with",
     "expirable",
     "expire_arguments",
     "files_after_respec",

@@ -1,11 +1,11 @@
 """Which delete files apply to a data file, by the rules of the Iceberg spec ("Scan Planning")."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry
-from iceberg_assets.health.facts import DataFile, DeleteFile
+from iceberg_assets.health.facts import DataFile, DeleteFile, TableHealth
 from iceberg_assets.health.unit import Span
 
 _Partition = tuple[int, tuple[Any, ...]]
@@ -84,6 +84,25 @@ def dangling_deletes(deletes: Iterable[DeleteFile], files: Iterable[DataFile]) -
     return found
 
 
+def dropped_with(files: Collection[DataFile], health: TableHealth) -> list[DeleteFile]:
+    """The delete files that the commit of a rewrite drops by itself.
+
+    These are the deletion vectors of the files that it takes, and what is older than every data file that is left
+    (``MergingSnapshotProducer.apply``), equality deletes among them.
+
+    Args:
+        files: data files of the table that are rewritten.
+    """
+    taken = {file.path for file in files}
+    newest = max((one.sequence_number for one in health.snapshots), default=0)
+    oldest = min([newest, *(file.sequence for file in health.files if file.path not in taken)])
+    return [
+        one
+        for one in health.deletes
+        if (one.kind == "vector" and one.referenced in taken) or (taken and one.sequence < oldest)
+    ]
+
+
 def delete_fact(spec_id: int, entry: Entry, span: Span | tuple[None, None]) -> DeleteFile:
     """A live delete file of a spec as a fact; ``span``: the dates that its partition can hold."""
     return DeleteFile(
@@ -97,4 +116,5 @@ def delete_fact(spec_id: int, entry: Entry, span: Span | tuple[None, None]) -> D
         first=span[0],
         last=span[1],
         file_sequence=entry.file_sequence,
+        sequence=entry.sequence,
     )

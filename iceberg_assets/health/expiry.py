@@ -97,16 +97,15 @@ def against_protection(
 
     A branch's own retention goes before the cut-off, and a tag past its own age goes with its snapshot.
     """
-    kept = [*protected_by(health, policy.protect).values()]
-    since = min([*(snapshot.committed_at for snapshot in kept), *([keep_from] if keep_from else [])], default=None)
-    going = expirable(health, policy, now, keep_from)
-    if since is None or not (lost := [one for one in going if one.committed_at >= since]):
+    kept = [snapshot.committed_at for snapshot in protected_by(health, policy.protect).values()]
+    since = min([now - max(policy.minimum_age, policy.protect.lag), *kept, *([keep_from] if keep_from else [])])
+    if not (lost := [one for one in expirable(health, policy, now, keep_from) if one.committed_at >= since]):
         return None
     refs = [ref.name for ref in health.refs if (ref.max_snapshot_age_ms, ref.max_ref_age_ms) != (None, None)]
     return (
-        f"{len(lost)} snapshots since {since:%Y-%m-%d %H:%M:%S %Z} have to stay for readers or appends under way, and "
-        f"would go by the retention of their own that {', '.join(refs) or 'the table'} has: nothing was expired. Give "
-        "it a longer one, or wait until they are through"
+        f"{len(lost)} snapshots since {since:%Y-%m-%d %H:%M:%S %Z} have to stay for minimum_age, readers or appends "
+        f"under way, and would go by the retention of their own that {', '.join(refs) or 'the table'} has: nothing was "
+        "expired. Give it a longer one, shorten maintenance.expire.minimum_age or protect.lag, or wait for the readers"
     )
 
 

@@ -29,6 +29,7 @@ class DeleteFile(NamedTuple):
         referenced: the one data file that it is about; None: any of its partition.
         first, last: the dates that its partition can hold; None: unknown, any date.
         file_sequence: of the commit that wrote it.
+        sequence: its data sequence number, which decides what it applies to.
     """
 
     path: str
@@ -41,6 +42,7 @@ class DeleteFile(NamedTuple):
     first: date | None = None
     last: date | None = None
     file_sequence: int = 0
+    sequence: int = 0
 
     def within(self, first: date | None, last: date | None) -> bool:
         """Whether its partition may hold rows between the dates, both included; None is unbounded."""
@@ -72,6 +74,7 @@ class DataFile:
         deletes: the delete files that apply to it.
         deleted_rows: by deletion vectors and position deletes that refer to this file alone.
         file_sequence: of the commit that wrote the file; 0 in v1 tables, which number nothing.
+        sequence: its data sequence number, which a rewrite hands down: delete files of a lower one do not apply to it.
         rows_known: whether ``deleted_rows`` is all that is deleted (no equality or partition-wide deletes apply).
     """
 
@@ -87,6 +90,7 @@ class DataFile:
     deleted_rows: int = 0
     rows_known: bool = True
     file_sequence: int = 0
+    sequence: int = 0
 
     @property
     def delete_files(self) -> int:

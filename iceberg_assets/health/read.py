@@ -289,6 +289,7 @@ def _data_files(
             deleted_rows=min(entry.rows, sum(one.rows for one in own)),
             rows_known=len(own) == len(applied),
             file_sequence=entry.file_sequence,
+            sequence=entry.sequence,
         )
 
     return {

@@ -1,30 +1,31 @@
 """Any procedure, by hand: foretold from the metadata, called, and measured from the metadata again."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression
-from pyiceberg.expressions.parser import parse as parse_filter
+from pydantic import ValidationError
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health import DataFile, TableHealth, groups, read_health, rule
+from iceberg_assets.health import DataFile, TableHealth, dropped_with, groups, read_health, rule
+from iceberg_assets.maintenance.condition import files_matched
 from iceberg_assets.maintenance.engine import EngineError, execute
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, require_idle
-from iceberg_assets.maintenance.maintained import at_work, health_of
+from iceberg_assets.maintenance.maintained import at_work, health_of, not_ours
 from iceberg_assets.maintenance.measure import load, replacements
 from iceberg_assets.maintenance.position_deletes import foretell_position_deletes
-from iceberg_assets.maintenance.preview import Preview, sizes
+from iceberg_assets.maintenance.preview import Preview, sizes, without_deletes
 from iceberg_assets.maintenance.refs import MOVES, Move, foretell_move
+from iceberg_assets.maintenance.rewrite import check_order
 from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, quote
 from iceberg_assets.spark import call as render
 from iceberg_assets.spec import Status, TableSpec
+from iceberg_assets.spec.model import explain
+from iceberg_assets.spec.policy import Compact
 from iceberg_assets.spec.procedure import Procedure, Value, option_text
 from iceberg_assets.spec.procedures import PROCEDURES
-from iceberg_assets.spec.sort_order import parse_sort_order
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,15 @@ def foretell_call(
     """
     if procedure.name in MOVES:
         return foretell_move(procedure.name, health_of(profile, spec), values, now)[1]
+    if reason := not_ours(profile, spec):
+        return Preview(procedure.name, False, reason)
     if procedure.name == "rewrite_data_files":
         return _foretell_rewrite(profile, spec, values)
     if procedure.name == "rewrite_position_delete_files":
         health = health_of(profile, spec)
         notes = (_WHERE_NARROWS,) if "where" in values else ()
         return foretell_position_deletes(health, health.deletes, _options(procedure, values), notes)
-    return Preview(procedure.name, True, "a statistics file would be written; no file of the table changes")
+    return _foretell_statistics(health_of(profile, spec), procedure.name, values)
 
 
 def call_procedure(
@@ -77,6 +80,8 @@ def call_procedure(
     What moves a branch is a person's own commit and takes no lease; it may be what a table on hold waits for. A rewrite
     that changed rows is rolled back, on the condition that nothing was committed after it.
     """
+    if procedure.name not in MOVES and (reason := not_ours(profile, spec)):
+        return Called(procedure.name, Status.SKIPPED, reason)
     foretold = foretell_call(profile, spec, procedure, values, now=now)
     if not foretold.due:
         refused = (
@@ -133,48 +138,58 @@ def _of_branch(profile: Profile, spec: TableSpec, branch: str) -> TableHealth:
 
 
 def _foretell_rewrite(profile: Profile, spec: TableSpec, values: Mapping[str, Value]) -> Preview:
-    health_of(profile, spec)
-    health = _look(profile, spec, str(values.get("branch", "main")))
-    if "sort_order" in values and (
-        mistake := parse_sort_order(values["sort_order"]).mistake(health.schema.column_names)
-    ):
-        raise ConfigurationError(f"{spec.name}: {mistake}")
-    files, notes = _found(profile, spec, health, str(values["where"]) if "where" in values else None)
+    main = health_of(profile, spec)
+    branch = str(values.get("branch", "main"))
+    if any(ref.name == branch and ref.kind == "tag" for ref in main.refs):
+        raise ConfigurationError(f"{spec.name}: '{branch}' is a tag, and only a branch can be rewritten")
+    health = _look(profile, spec, branch)
     options = _options(PROCEDURES["rewrite_data_files"], values)
+    check_order(profile, spec, _checked(spec, values, options))
+    files, notes = _found(profile, spec, health, str(values["where"]) if "where" in values else None)
     due = [group for group in groups(files, health.spec_id, rule(options, health.properties)) if group.due]
     taken = [file for group in due for file in group.files]
     outputs = sum(group.outputs for group in due)
     reason = f"{len(taken)} of {len(files)} files would become {outputs}: {due[0].reason}" if due else "no group is due"
     details = {"iceberg/planned_data_files": len(taken), "iceberg/expected_data_files": outputs}
-    return Preview("rewrite_data_files", bool(due), reason, sizes(taken), details=details, notes=notes)
+    removes = sizes(taken) | without_deletes(health, dropped_with(taken, health))
+    return Preview("rewrite_data_files", bool(due), reason, removes, details=details, notes=notes)
+
+
+def _checked(spec: TableSpec, values: Mapping[str, Value], options: Mapping[str, str]) -> Compact:
+    """Strategy, order and options as a declaration would have them, under the same rules."""
+    order = values.get("sort_order")
+    strategy = values.get("strategy", "sort" if order else "binpack")
+    try:
+        return Compact.model_validate({"strategy": strategy, "sort_order": order, "options": options})
+    except ValidationError as error:
+        raise explain(error, spec.name) from None
+
+
+def _foretell_statistics(health: TableHealth, name: str, values: Mapping[str, Value]) -> Preview:
+    """Whether there is something to count."""
+    if health.snapshot_id is None:
+        return Preview(name, False, "the table has no snapshot")
+    wanted = values.get("snapshot_id", health.snapshot_id)
+    if wanted not in {one.id for one in health.snapshots}:
+        raise ConfigurationError(f"the table has no snapshot {wanted}")
+    columns, known = values.get("columns"), health.schema.column_names
+    if isinstance(columns, tuple) and (unknown := [str(one) for one in columns if one not in known]):
+        raise ConfigurationError(f"the table has no column {', '.join(unknown)}; it has {', '.join(known)}")
+    if name == "compute_partition_stats" and not any(health.specs.values()):
+        raise ConfigurationError("the table has no partitions")
+    return Preview(name, True, "a statistics file would be written; no file of the table changes")
 
 
 def _found(
     profile: Profile, spec: TableSpec, health: TableHealth, where: str | None
 ) -> tuple[Sequence[DataFile], tuple[str, ...]]:
-    """The data files that a condition may match, by their partitions and bounds; and what is not certain about it."""
-    condition = AlwaysTrue() if where is None else read_condition(where)
-    if condition is None:
+    """The data files that a condition may match; and what is not certain about it."""
+    if where is None:
+        return health.files, ()
+    paths = files_matched(load(profile, spec), health.snapshot_id, where)
+    if paths is None:
         return health.files, (_WHERE_NARROWS,)
-    scan = load(profile, spec).scan(row_filter=condition, snapshot_id=health.snapshot_id)
-    planned = {task.file.file_path for task in scan.plan_files()}
-    return [file for file in health.files if file.path in planned], ()
-
-
-def read_condition(where: str) -> BooleanExpression | None:
-    """A condition of Spark SQL as PyIceberg's; None where PyIceberg does not know its words.
-
-    The two quote the other way round: to Spark double quotes hold a text, and back-quotes a name.
-    """
-    swapped = re.sub(
-        r"""'(?:[^'\\]|\\.)*'|"((?:[^"\\]|\\.)*)"|`((?:[^`]|``)+)`""",
-        lambda found: f"'{found[1]}'" if found[1] is not None else f'"{found[2]}"' if found[2] else found[0],
-        where,
-    )
-    try:
-        return parse_filter(swapped)
-    except Exception:  # noqa: BLE001 (the parser raises what its library does)
-        return None
+    return [file for file in health.files if file.path in paths], ()
 
 
 def _options(procedure: Procedure, values: Mapping[str, Value]) -> dict[str, str]:
@@ -225,7 +240,8 @@ def _rewritten(
     """Whether a rewrite took what it was to take and left the rows as they were."""
     branch = str(values.get("branch", "main"))
     where = str(values["where"]) if "where" in values else None
-    commits = replacements(spark(), profile, spec, before.snapshot_id, where, branch)
+    hashed = spec.maintenance.compact.verify != "rows"
+    commits = replacements(spark(), profile, spec, before.snapshot_id, where, branch, hashed=hashed)
     for one in commits:
         if not one.rows_preserved:
             if branch == "main":

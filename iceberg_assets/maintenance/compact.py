@@ -5,15 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
-from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health import DataFile, DateHealth, TableHealth, Unit, compaction_unit, files_after_respec
+from iceberg_assets.health import (
+    DataFile,
+    DateHealth,
+    TableHealth,
+    Unit,
+    compaction_unit,
+    dropped_with,
+    files_after_respec,
+)
 from iceberg_assets.maintenance.engine import EngineError, refused
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError
 from iceberg_assets.maintenance.maintained import Maintained, at_work, health_of, kept_away
 from iceberg_assets.maintenance.measure import Replacement
 from iceberg_assets.maintenance.position_deletes import Cleared, clear, count_kinds, of_unit, to_clear
-from iceberg_assets.maintenance.preview import Preview, sizes
-from iceberg_assets.maintenance.rewrite import MainMovedError, RowsChangedError, require_rows, rewrite
+from iceberg_assets.maintenance.preview import Preview, sizes, without_deletes
+from iceberg_assets.maintenance.rewrite import MainMovedError, RowsChangedError, check_order, require_rows, rewrite
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
@@ -35,7 +42,7 @@ def compact(
         ConfigurationError: the table cannot be sorted by ``sort_order``. Nothing was touched.
     """
     before = health_of(profile, spec)
-    _check_order(spec, before)
+    check_order(profile, spec, spec.maintenance.compact)
     outcomes: dict[date, Outcome | None] = {
         day: _left_alone(spec, before, compaction_unit(spec, before, day, now), day, now, force) for day in days
     }
@@ -93,7 +100,7 @@ def foretell_compaction(
         ConfigurationError: the table cannot be sorted by ``sort_order``.
     """
     health = health_of(profile, spec)
-    _check_order(spec, health)
+    check_order(profile, spec, spec.maintenance.compact)
     previews = {}
     for day in days:
         unit = compaction_unit(spec, health, day, now)
@@ -102,12 +109,6 @@ def foretell_compaction(
         else:
             previews[day] = _foretold(spec, health, unit, health.dates[day])
     return previews
-
-
-def _check_order(spec: TableSpec, health: TableHealth) -> None:
-    order = spec.maintenance.compact.order
-    if order and (mistake := order.mistake(health.schema.column_names)):
-        raise ConfigurationError(f"{spec.name}: maintenance.compact.{mistake}")
 
 
 def _left_alone(
@@ -161,12 +162,7 @@ def _outputs(health: TableHealth, due: DateHealth) -> int:
 def _foretold(spec: TableSpec, health: TableHealth, unit: Unit, due: DateHealth) -> Preview:
     """What the rewrite of a date takes and leaves."""
     files = _taken(due)
-    taken = {file.path for file in files}
-    vectors = [one for one in of_unit(health, unit) if one.kind == "vector" and one.referenced in taken]
     cleared = to_clear(health, unit, files)
-    gone = {*vectors, *cleared}
-    # Deletion vectors share files: one that is still used by another vector stays.
-    staying = {one.path for one in health.deletes if one not in gone}
     outputs = _outputs(health, due)
     words = f"{len(files)} files of {sum(file.size for file in files)} bytes would become {outputs}: {_why(due)}"
     notes = []
@@ -174,13 +170,15 @@ def _foretold(spec: TableSpec, health: TableHealth, unit: Unit, due: DateHealth)
         notes.append(f"{len(cleared)} position delete files are rewritten after it: some delete nothing any more")
     if any(file.spec_id != health.spec_id for file in files):
         notes.append("files of older partition specs become one for each partition that their rows fall into: about")
+    if spec.maintenance.compact.options.get("remove-dangling-deletes") == "true" and health.deletes:
+        notes.append("which delete files are dangling then, and go as well, is decided after the rewrite")
     if "max-files-to-rewrite" in spec.maintenance.compact.options:
         notes.append("which files come first under max-files-to-rewrite is decided while Iceberg plans")
     return Preview(
         "rewrite_data_files",
         True,
         words if files else f"{len(cleared)} position delete files would be rewritten",
-        sizes(files) | sizes(one for one in gone if one.path not in staying),
+        sizes(files) | without_deletes(health, [*dropped_with(files, health), *cleared]),
         details={
             "iceberg/planned_data_files": len(files),
             "iceberg/expected_data_files": outputs,

@@ -20,7 +20,7 @@ from iceberg_assets.health.facts import Snapshot
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden
 from iceberg_assets.maintenance.lease import Lease
-from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
+from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table, without_leftovers
 from iceberg_assets.maintenance.measure import load
 from iceberg_assets.maintenance.orphans.search import files_of
 from iceberg_assets.maintenance.preview import Preview
@@ -63,7 +63,7 @@ def expire_snapshots(
     def left_alone(before: TableHealth) -> Outcome | None:
         if reason := forbidden(before):
             return _outcome(Status.SKIPPED, reason)
-        foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec))
+        foreseen = _foresee(spec, without_leftovers(before), now, _kept_for_appends(profile, spec))
         if foreseen.obstacle:
             return replace(_outcome(Status.SKIPPED, foreseen.obstacle), retryable=True)
         return None if foreseen.going else _outcome(Status.NOTHING_TO_DO, _kept(before, foreseen))
@@ -99,7 +99,7 @@ def foretell_expiry(profile: Profile, spec: TableSpec, *, now: datetime) -> Prev
 
     Unfinished appends are left as they are, and not asked about: what an expiry keeps for them is a note.
     """
-    health = health_of(profile, spec)
+    health = without_leftovers(health_of(profile, spec))
     if reason := forbidden(health):
         return Preview(_NAME, False, reason)
     foreseen = _foresee(spec, health, now, None)
@@ -179,9 +179,10 @@ def _only_held_by(table: Table, going: frozenset[int]) -> dict[str, int]:
         for path, size in files_of(table, snapshot, read)
         if path not in kept
     }
-    for one in (*table.metadata.statistics, *table.metadata.partition_statistics):
-        if one.snapshot_id in going:
-            held[one.statistics_path] = one.file_size_in_bytes
+    statistics = (*table.metadata.statistics, *table.metadata.partition_statistics)
+    # A statistics file may be registered for several snapshots.
+    kept.update(one.statistics_path for one in statistics if one.snapshot_id not in going)
+    held |= {one.statistics_path: one.file_size_in_bytes for one in statistics if one.statistics_path not in kept}
     return {path: len(table.io.new_input(path)) if size is None else size for path, size in held.items()}
 
 

@@ -8,6 +8,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
+from iceberg_assets.errors import TableUnreadableError
 from iceberg_assets.health import TableHealth
 from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.profiles import Profile, local_path, overlap
@@ -66,7 +67,7 @@ def strangers(profiles: Sequence[Profile], health: TableHealth, landing_places: 
         landing_places: folders in which raw files land, of every declared table.
 
     Raises:
-        Exception: the metadata of another table cannot be read, so that nothing can be said of its files.
+        TableUnreadableError: the metadata of another table cannot be read, so that nothing can be said of its files.
     """
     found = [f"raw files land in {place}" for place in landing_places if overlap([place], places(health.location, {}))]
     found += [f"a symbolic link leads from {link} to {target}" for link, target in _links_out(health.location)]
@@ -96,6 +97,9 @@ def _tables(profile: Profile, without: tuple[str, ...] | None) -> Iterator[tuple
                     yield tuple(identifier), catalog.load_table(identifier)
                 except NoSuchTableError:  # Dropped since it was listed.
                     continue
+                except Exception as error:
+                    words = f"the metadata of table {format_identifier(identifier)} cannot be read: {error}"
+                    raise TableUnreadableError(words) from error
 
 
 def places(location: str, properties: Mapping[str, str]) -> list[str]:

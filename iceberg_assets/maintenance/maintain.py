@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.maintenance.compact import compact, foretell_compaction
 from iceberg_assets.maintenance.expire import expire_snapshots, foretell_expiry
-from iceberg_assets.maintenance.garbage import maintained_elsewhere
-from iceberg_assets.maintenance.maintained import Maintained, health_of
+from iceberg_assets.maintenance.maintained import Maintained, health_of, not_ours
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
 from iceberg_assets.maintenance.orphans import foretell_orphans, remove_orphans
 from iceberg_assets.maintenance.preview import Preview
@@ -22,7 +21,6 @@ from iceberg_assets.spec.model import explain
 from iceberg_assets.spec.policy import MaintenancePolicy
 from iceberg_assets.spec.procedure import Procedure, Value, option_text
 from iceberg_assets.spec.procedures import PROCEDURES
-from iceberg_assets.tables.target import load_target
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def maintain(operation: Operation, spark: Session, profile: Profile, spec: Table
         ConfigurationError: the values do not fit the table. Nothing was touched.
     """
     spec, days, now = with_values(spec, operation, asked), asked.days, asked.now
-    if reason := _maintained_elsewhere(profile, spec):
+    if reason := not_ours(profile, spec):
         health = health_of(profile, spec)
         return Maintained(health, health, dict.fromkeys(days, Outcome(operation, Status.SKIPPED, reason)))
     match operation:
@@ -76,7 +74,7 @@ def foretell(operation: Operation, profile: Profile, spec: TableSpec, asked: Ask
         ConfigurationError: the values do not fit the table, or what the operation does cannot be foretold.
     """
     spec, now = with_values(spec, operation, asked), asked.now
-    if reason := _maintained_elsewhere(profile, spec):
+    if reason := not_ours(profile, spec):
         return dict.fromkeys(asked.days, Preview(procedure_of(operation).name, False, reason))
     match operation:
         case Operation.COMPACT:
@@ -88,11 +86,6 @@ def foretell(operation: Operation, profile: Profile, spec: TableSpec, asked: Ask
             return dict.fromkeys(asked.days, foretell_expiry(profile, spec, now=now))
         case Operation.REMOVE_ORPHANS:
             return dict.fromkeys(asked.days, foretell_orphans(profile, spec, now=now, **_elsewhere(asked)))
-
-
-def _maintained_elsewhere(profile: Profile, spec: TableSpec) -> str | None:
-    table = load_target(profile, spec)
-    return maintained_elsewhere(table.properties, spec.properties) if table else None
 
 
 def _elsewhere(asked: Asked) -> dict[str, Any]:

@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health import TableHealth, read_health
+from iceberg_assets.health import LEASE_PREFIX, TableHealth, read_health
+from iceberg_assets.maintenance.garbage import maintained_elsewhere
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
-from iceberg_assets.maintenance.rewrite import drop_audit_branches
+from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX, drop_audit_branches
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
+from iceberg_assets.tables.target import load_target
+
+_OURS = (LEASE_PREFIX, AUDIT_PREFIX)
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,17 @@ def at_work(spark: Session, profile: Profile, spec: TableSpec, what: str) -> Ite
     with lease(profile, spec, what, spark=spark) as held:
         drop_audit_branches(spark, profile, spec)
         yield held
+
+
+def without_leftovers(health: TableHealth) -> TableHealth:
+    """The table as :func:`at_work` makes it: what a killed maintainer left holds nothing back."""
+    return replace(health, refs=tuple(ref for ref in health.refs if not ref.name.startswith(_OURS)))
+
+
+def not_ours(profile: Profile, spec: TableSpec) -> str | None:
+    """Why the table is not to be maintained by us; None: it is, or is not there."""
+    table = load_target(profile, spec)
+    return maintained_elsewhere(table.properties, spec.properties) if table else None
 
 
 def kept_away(operation: Operation, taken: LeaseTakenError) -> Outcome:

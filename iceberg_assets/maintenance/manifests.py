@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
+from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import TableHealth, manifests_after, manifests_due
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.lease import Lease
@@ -14,6 +15,7 @@ from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
+from iceberg_assets.tables.target import load_target
 
 _NAME = "rewrite_manifests"
 
@@ -30,7 +32,11 @@ def rewrite_manifests(
 
     Args:
         arguments: of the procedure, by Iceberg's names; with any, it is done whether it pays or not.
+
+    Raises:
+        ConfigurationError: the table has no such partition spec, or no such field in it. Nothing was touched.
     """
+    _check(profile, spec, arguments or {})
 
     def left_alone(before: TableHealth) -> Outcome | None:
         foretold = _foretold(spec, before, arguments or {})
@@ -62,8 +68,26 @@ def rewrite_manifests(
 
 
 def foretell_manifests(profile: Profile, spec: TableSpec, *, arguments: Mapping[str, object] | None = None) -> Preview:
-    """What :func:`rewrite_manifests` would do. Needs no Spark."""
+    """What :func:`rewrite_manifests` would do, and raise. Needs no Spark."""
+    _check(profile, spec, arguments or {})
     return _foretold(spec, health_of(profile, spec), arguments or {})
+
+
+def _check(profile: Profile, spec: TableSpec, arguments: Mapping[str, object]) -> None:
+    if not arguments or (table := load_target(profile, spec)) is None:
+        return
+    specs = table.specs()
+    spec_id = int(str(arguments.get("spec_id", table.spec().spec_id)))
+    if spec_id not in specs:
+        known = ", ".join(str(one) for one in sorted(specs))
+        raise ConfigurationError(f"{spec.name}: spec_id: the table has no partition spec {spec_id}; it has {known}")
+    names = [field.name for field in specs[spec_id].fields]
+    wanted = arguments.get("sort_by", ())
+    if isinstance(wanted, tuple) and (unknown := [str(one) for one in wanted if one not in names]):
+        raise ConfigurationError(
+            f"{spec.name}: sort_by: partition spec {spec_id} has no field {', '.join(unknown)}; it has "
+            f"{', '.join(names) or 'none'}"
+        )
 
 
 def _foretold(spec: TableSpec, health: TableHealth, arguments: Mapping[str, object]) -> Preview:

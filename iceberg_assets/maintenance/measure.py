@@ -76,7 +76,7 @@ def replacements(
         since: the id of the branch's head before; None: it had none.
         where: the rows that the rewrite was confined to; they are counted where the summaries do not tell.
         hashed: also compare what is in these rows, all columns of each. Between two schemas there is no comparison:
-            where somebody changed it just before the rewrite, the rows are counted.
+            where somebody changed it just before the rewrite, the rows are counted, those of the whole table.
     """
     table = load(profile, spec)
     application = spark.conf.get("spark.app.id")
@@ -116,6 +116,9 @@ def _compare(
     if parent is None:  # A replacement replaces something: without its parent nothing can be compared.
         raise LookupError(f"the parent of snapshot {snapshot.snapshot_id} of {spec.name} is gone")
     before, after, same = _live_rows(parent), _live_rows(snapshot), None
+    if parent.schema_id != snapshot.schema_id:
+        # The parent may lack a column that the condition names.
+        where = None
     pair = (_rows(spark, profile, spec, one.snapshot_id, where) for one in (parent, snapshot))
     if hashed and parent.schema_id == snapshot.schema_id:
         was, now = (content(one) for one in pair)

@@ -1,10 +1,10 @@
 """What an operation would do, told without doing it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from iceberg_assets.health import DataFile, DeleteFile, Manifest
+from iceberg_assets.health import DataFile, DeleteFile, Manifest, TableHealth
 
 
 @dataclass(frozen=True)
@@ -36,3 +36,13 @@ class Preview:
 def sizes(files: Iterable[DataFile | DeleteFile | Manifest]) -> dict[str, int]:
     """Path and bytes of files, as ``Preview.removes`` has them."""
     return {file.path: file.size for file in files}
+
+
+def without_deletes(health: TableHealth, gone: Collection[DeleteFile]) -> dict[str, int]:
+    """Path and bytes of the delete files that a table has no more without these.
+
+    Deletion vectors share files: one that another vector still uses stays.
+    """
+    left = set(gone)
+    staying = {one.path for one in health.deletes if one not in left}
+    return sizes(one for one in gone if one.path not in staying)

@@ -103,13 +103,20 @@ def _pick(health: TableHealth, wanted: int) -> Move:
     (picked,) = (one for one in health.snapshots if one.id == wanted)
     if any(one.id == wanted or one.summary.get("source-snapshot-id") == str(wanted) for one in own):
         return Move("main", None, refusal=f"the changes of snapshot {wanted} are in main already")
-    # CherryPickOperation fast-forwards where the snapshot continues main's head.
-    return move if picked.parent_id == health.snapshot_id else Move("main", None, source=wanted)
+    # CherryPickOperation: it fast-forwards where the snapshot continues main's head, and applies no other changes.
+    if picked.parent_id == health.snapshot_id:
+        return move
+    if picked.operation != "append" and picked.summary.get("replace-partitions") != "true":
+        kind = f"snapshot {wanted} is of operation {picked.operation or 'unknown'}, and does not continue main's head"
+        return Move("main", None, refusal=f"{kind}: then only appends and dynamic overwrites can be picked")
+    return Move("main", None, source=wanted)
 
 
 def _fast_forward(health: TableHealth, values: Mapping[str, Value], _: datetime) -> Move:
     branch, to = str(values["branch"]), str(values["to"])
     head, target = _head(health, branch), _head(health, to)
+    if any(one.name == branch and one.kind == "tag" for one in health.refs):
+        return Move(branch, None, refusal=f"'{branch}' is a tag, and does not move")
     if target is None:
         return Move(branch, None, refusal=f"there is no branch '{to}': {_refs(health)}")
     if head is not None and head not in {one.id for one in _ancestry(health, target)}:

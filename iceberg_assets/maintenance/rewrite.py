@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from iceberg_assets.errors import IcebergAssetsError
+from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
 from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance.engine import EngineError, execute
 from iceberg_assets.maintenance.lease import Lease
@@ -11,6 +11,7 @@ from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.spec.policy import Compact
 from iceberg_assets.tables.target import load_target, sql_name
 
 AUDIT_PREFIX = "iceberg_assets_audit_"
@@ -48,6 +49,24 @@ def rewrite(
     commits = replacements(spark(), profile, spec, health.snapshot_id, where, hashed=verify != "rows")
     require_rows(profile, spec, held, commits)
     return commits
+
+
+def check_order(profile: Profile, spec: TableSpec, policy: Compact) -> None:
+    """Refuse what the table cannot be sorted by, before Spark is asked for.
+
+    Raises:
+        ConfigurationError: a column that it does not have, say; or there is no order, the policy's nor the table's own.
+    """
+    if policy.strategy != "sort":
+        return
+    table = load(profile, spec)
+    if policy.order is None and table.sort_order().is_unsorted:
+        raise ConfigurationError(
+            f"{spec.name}: maintenance.compact.strategy is sort, without a sort_order, and the table has none of its "
+            "own: give one, or ALTER TABLE … WRITE ORDERED BY"
+        )
+    if policy.order and (mistake := policy.order.mistake(table.schema().column_names)):
+        raise ConfigurationError(f"{spec.name}: maintenance.compact.{mistake}")
 
 
 def require_rows(profile: Profile, spec: TableSpec, held: Lease | None, commits: Sequence[Replacement]) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Literal
 
 from iceberg_assets.spec.sort_order import parse_sort_order
@@ -25,9 +26,6 @@ Kind = Literal[
     "text",
     "word",
 ]
-_MOST = 2**31 - 1
-"""The largest number that Java's Integer.parseInt takes."""
-
 Value = bool | int | float | str | datetime | timedelta | tuple[str, ...] | tuple[int, ...] | Mapping[str, str]
 """A checked value. A moment is a point in time, or how long ago it was."""
 
@@ -155,12 +153,17 @@ class _Kind:
     schema: Mapping[str, Any]
 
 
+_MOST = 2**31 - 1
+"""Iceberg reads counts as Java's int."""
+
+
 def _count(argument: Argument, value: object) -> int:
     if isinstance(value, int | str) and not isinstance(value, bool) and str(value).isdecimal():
-        if argument.least <= (number := int(value)) <= _MOST:
-            return number
-        bound = f"at least {argument.least}" if number < argument.least else f"a whole number of {_MOST} at most"
-        raise ValueError(f"expected {bound}, got {value!r}")
+        if (number := int(value)) < argument.least:
+            raise ValueError(f"expected at least {argument.least}, got {value!r}")
+        if number > _MOST:
+            raise ValueError(f"expected a whole number of {_MOST} at most, got {value!r}")
+        return number
     raise ValueError(f"expected a whole number, got {value!r}")
 
 
@@ -170,7 +173,7 @@ def _number(most: float, words: str) -> Callable[[Argument, object], float]:
             number = float(str(value)) if not isinstance(value, bool) else -1.0
         except ValueError:
             number = -1.0
-        if not 0 <= number <= most or (most > 1 and number == 0):
+        if not 0 <= number <= most or number == inf or (most > 1 and number == 0):
             raise ValueError(f"expected {words}, got {value!r}")
         return number
 
@@ -235,7 +238,7 @@ _ANY_OF_BOTH = {"type": ["string", "integer"]}
 KINDS: Mapping[Kind, _Kind] = {
     "bytes": _Kind(lambda _, value: parse_bytes(value), "a size: 512MB, or a number of bytes", _ANY_OF_BOTH),
     "count": _Kind(_count, "a whole number", _INTEGER),
-    "factor": _Kind(_number(float("inf"), "a number above 0"), "a number above 0", {"type": "number"}),
+    "factor": _Kind(_number(inf, "a number above 0"), "a number above 0", {"type": "number"}),
     "flag": _Kind(_flag, "true or false", {"type": "boolean"}),
     "list": _Kind(_list, "names, with commas between them or as a JSON list", {"type": "array", "items": _TEXT}),
     "map": _Kind(_map, "a map, on the command line as JSON", {"type": "object", "additionalProperties": _TEXT}),

@@ -7,7 +7,7 @@ import pytest
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import Ref, TableHealth, expirable, expire_arguments, pinned_by, plan
-from iceberg_assets.health.expiry import steps
+from iceberg_assets.health.expiry import against_protection, steps
 from iceberg_assets.spec.policy import Expire
 from iceberg_assets_tests.health.conftest import DAY, Example
 from iceberg_assets_tests.health.examples import NOW, snapshot, spec, table
@@ -107,6 +107,16 @@ def test_nothing_younger_than_the_minimum_age_goes() -> None:
     policy = Expire.model_validate({"older_than": "0s", "minimum_age": "24h"})
     assert expirable(table(snapshots=MAIN), policy, NOW) == ()
     assert [one.id for one in expirable(table(snapshots=MAIN), policy, NOW + 17 * HOUR)] == [1, 2]
+
+
+@pytest.mark.parametrize("floor", [{"minimum_age": "24h"}, {"protect": {"lag": "24h"}}])
+def test_a_retention_of_the_branchs_own_does_not_get_below_the_floor(floor: dict[str, object]) -> None:
+    """Iceberg puts it before any cut-off: a stream that lags by less, or a rewrite, would lose what it reads."""
+    health = table(snapshots=MAIN, refs=[Ref("main", 5, "branch", max_snapshot_age_ms=3_600_000)])
+    policy = Expire.model_validate(AT_ONCE | floor)
+    assert "4 snapshots since" in (words := against_protection(health, policy, NOW) or "")
+    assert "by the retention of their own that main has" in words
+    assert against_protection(health, Expire.model_validate(AT_ONCE), NOW) is None
 
 
 def test_the_tables_own_retention_counts_where_the_policy_is_silent() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from iceberg_assets.health import LEASE_PREFIX
 from iceberg_assets.maintenance import expire as operation
 from iceberg_assets.maintenance import expire_snapshots, foretell_expiry
+from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets_tests.maintenance.files_of import untouched
 from iceberg_assets_tests.maintenance.test_foretold import FIRST, MERGE_ON_READ, SECOND, Scene
@@ -68,13 +70,16 @@ def expired_as_foretold(scene: Scene, spec: TableSpec, dates: Sequence[Any] = (S
 
 
 def test_snapshots_and_the_files_only_they_hold_are_foretold(scene, monkeypatch):
-    """With deletes, a rewrite, statistics, a tag, a branch and staged rows, in steps of two snapshots."""
+    """In steps of two, with deletes, a rewrite, statistics, refs, staged rows, and what a killed maintainer left."""
     monkeypatch.setattr(operation, "_AT_ONCE", 2)
     spec = policy(scene.table({}, {**MERGE_ON_READ, "write.wap.enabled": "true"}))
     name = scene.sql(spec)
     scene.spark.sql(f"CALL local.system.compute_table_stats(table => '{'.'.join(spec.table)}')")
+    scene.write(spec, [FIRST], files=1)
     scene.spark.sql(f"ALTER TABLE {name} CREATE TAG kept")
     scene.spark.sql(f"DELETE FROM {name} WHERE id = 3")
+    for left in (f"TAG {LEASE_PREFIX}7", f"BRANCH {AUDIT_PREFIX}7"):
+        scene.spark.sql(f"ALTER TABLE {name} CREATE {left}")
     scene.spark.sql(f"ALTER TABLE {name} CREATE BRANCH audit")
     for _ in range(3):
         scene.write(spec, [FIRST], files=1)
@@ -85,6 +90,10 @@ def test_snapshots_and_the_files_only_they_hold_are_foretold(scene, monkeypatch)
         scene.spark.conf.unset("spark.wap.id")
     scene.spark.sql(f"CALL local.system.rewrite_data_files(table => '{'.'.join(spec.table)}')")
     scene.spark.sql(f"DELETE FROM {name} WHERE id = 5")
+    table = scene.profile.pyiceberg().load_table(spec.table)
+    (statistics,) = table.metadata.statistics
+    with table.update_statistics() as shared:
+        shared.set_statistics(statistics.model_copy(update={"snapshot_id": table.metadata.current_snapshot_id}))
     waiting = policy(spec, minimum_age="1h")
     notes = foretell_expiry(scene.profile, waiting, now=datetime.now(UTC)).notes
     assert [note for note in notes if note.startswith("staged, not published, and kept: ")]

@@ -126,6 +126,10 @@ def test_what_cannot_be_sorted_by_is_refused_before_spark(scene):
         compact(no_session, scene.profile, spec, [SECOND], now=NOW)
     curved = spec.maintenance.compact.model_copy(update={"sort_order": "zorder(id, name)"})
     spec = spec.model_copy(update={"maintenance": spec.maintenance.model_copy(update={"compact": curved})})
+    unordered = curved.model_copy(update={"sort_order": None})
+    unordered = spec.model_copy(update={"maintenance": spec.maintenance.model_copy(update={"compact": unordered})})
+    with pytest.raises(ConfigurationError, match="without a sort_order, and the table has none of its own"):
+        compact(no_session, scene.profile, unordered, [SECOND], now=NOW)
     assert untouched(scene.profile, spec) == state
     scene.spark.sql(f"ALTER TABLE {scene.sql(spec)} ADD COLUMN icezvalue INT")
     with pytest.raises(ConfigurationError, match="the table has a column icezvalue, and zorder needs that name"):
@@ -171,6 +175,14 @@ def test_equality_deletes_are_applied_and_the_outcome_names_what_stays_of_them(s
     assert (outcome.status, outcome.rows_preserved) == (Status.DONE, True), outcome.reason
     assert outcome.reason.endswith("left: 1 equality delete file")
     assert len(scene.rows(spec)) == 22
+    # Once every data file is younger, the commit of the rewrite drops it, whichever date that is of.
+    scene.write(spec, [SECOND], files=1)
+    again = spec.maintenance.compact.model_copy(update={"options": {"rewrite-all": "true"}})
+    spec = spec.model_copy(update={"maintenance": spec.maintenance.model_copy(update={"compact": again})})
+    scene.compact_as_foretold(spec)
+    preview, _ = scene.compact_as_foretold(spec, FIRST)
+    assert str(path) in preview.removes
+    assert health_of(scene.profile, spec).delete_files == 0
 
 
 def test_files_of_an_older_spec_are_not_multiplied_unless_the_table_says_so(scene):

@@ -220,6 +220,22 @@ def test_a_table_of_another_profile_in_the_same_place_is_left_alone(scene, tmp_p
     assert scene.files() >= before
 
 
+def test_a_neighbour_that_cannot_be_read_keeps_every_file_and_is_named(scene):
+    """Nobody knows where its files are; and whoever looks after this table has to know which one to mend."""
+    scene.strays()
+    scene.age()
+    before, broken = scene.files(), scene.name.removesuffix("t") + "broken"
+    location = plain(scene.catalog.create_table(broken, _SCHEMA).metadata_location)
+    Path(location).unlink()
+    try:
+        outcome = scene.remove(no_session, scene.spec())
+    finally:
+        scene.catalog.drop_table(broken)
+    assert (outcome.status, outcome.retryable) == (Status.SKIPPED, True)
+    assert f"the metadata of table {broken} cannot be read" in outcome.reason
+    assert scene.files() == before
+
+
 @pytest.mark.parametrize("name", ["self-optimizing.enabled", "iceberg-assets.owner"])
 def test_what_somebody_else_maintains_is_not_maintained_twice(scene, name):
     value = "true" if name == "self-optimizing.enabled" else "their deployment"

@@ -43,6 +43,7 @@ def test_a_value_is_read_as_people_write_it(procedure, given, meant):
         ("rewrite_data_files", {"min-input-files": 0}, "min-input-files: expected at least 1, got 0"),
         # Java reads an int; every run would fail.
         ("rewrite_data_files", {"min-input-files": 1 << 31}, "a whole number of 2147483647 at most"),
+        ("rewrite_data_files", {"compression-factor": "inf"}, "expected a number above 0, got 'inf'"),
         ("rollback_to_snapshot", {"snapshot_id": str(1 << 63)}, "expected the id of a snapshot"),
         ("rewrite_data_files", {"target-file-size-bytes": "big"}, "target-file-size-bytes: expected a size"),
         ("rewrite_data_files", {"rewrite-all": "yes"}, "rewrite-all: expected true or false"),

@@ -70,7 +70,7 @@ def remove_orphans(
         try:
             named = _named_by_iceberg(spark, profile, spec, policy, cut_off)
         except EngineError as error:
-            return _outcome(Status.FAILED, f"nothing was removed: {error}", found.orphans)
+            return _purged(_outcome(Status.FAILED, f"no orphan was removed: {error}", found.orphans), purged)
         both = [file for file in found.orphans if place_of(file.path).path in named]
         left = _take(profile, spec, both, now)
         return _purged(_told(policy, found, both, left), purged)
