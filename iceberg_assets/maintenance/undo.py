@@ -10,6 +10,7 @@ from iceberg_assets.errors import IcebergAssetsError
 from iceberg_assets.maintenance.lease import PYICEBERG_WRITES, Lease, require_idle
 from iceberg_assets.maintenance.measure import Replacement, load, summary_of
 from iceberg_assets.profiles import Profile
+from iceberg_assets.spark import in_brief
 from iceberg_assets.spec import TableSpec
 
 
@@ -40,16 +41,24 @@ def take_back(profile: Profile, spec: TableSpec, held: Lease | None, broken: Rep
     Returns:
         What was done, in words; with the two ways out where a person has to choose.
     """
-    if roll_back(profile, spec, broken.snapshot_id, broken.parent_id):
-        return f"rows changed: {difference}; main was put back to {broken.parent_id}"
+    # A catalog that fails now must not hide that rows changed.
+    try:
+        if roll_back(profile, spec, broken.snapshot_id, broken.parent_id):
+            return f"rows changed: {difference}; main was put back to {broken.parent_id}"
+        why = _why_not(profile, spec)
+    except Exception as error:  # noqa: BLE001
+        why = in_brief(error)
     hold = (
         f"a rewrite changed rows: {difference}. Either iceberg-assets call rollback_to_snapshot {spec.name} "
         f"snapshot_id={broken.parent_id} and write again what was committed since, or keep the rows as they are; then "
         f"iceberg-assets hold {spec.name} --release"
     )
     if held is not None:
-        held.hold_table(hold)
-    return f"nothing was taken back, since {_why_not(profile, spec)}; the table is on hold: {hold}"
+        try:
+            held.hold_table(hold)
+        except Exception as error:  # noqa: BLE001
+            return f"nothing was taken back, since {why}, and the table is not on hold, since {in_brief(error)}: {hold}"
+    return f"nothing was taken back, since {why}; the table is on hold: {hold}"
 
 
 def roll_back(profile: Profile, spec: TableSpec, snapshot_id: int, parent_id: int) -> bool:

@@ -1,6 +1,7 @@
 """One maintainer a table: whoever comes second is told of the first, whatever was killed in between. No JVM."""
 
 import multiprocessing
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ from iceberg_assets.health import LEASE_PREFIX
 from iceberg_assets.maintenance import lease as module
 from iceberg_assets.maintenance.lease import LeaseTakenError, lease, release, standing_lease
 from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases, write_lease
+from iceberg_assets.maintenance.measure import Replacement
+from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets_tests import on_paper
@@ -147,6 +150,22 @@ def test_a_table_on_hold_stays_so_until_a_person_releases_it(maintained: Maintai
     with maintained.lease():
         pass
     assert release(maintained.profile, maintained.spec) is None
+
+
+def test_that_rows_changed_is_said_though_neither_a_rollback_nor_a_hold_can_be_written(
+    maintained: Maintained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError("the store is away")
+
+    with maintained.lease() as held:
+        monkeypatch.setattr(module, "write_lease", fails)
+        # The package's own name of it is the function.
+        monkeypatch.setattr(sys.modules[take_back.__module__], "load", fails)
+        said = take_back(maintained.profile, maintained.spec, held, Replacement(5, 4, 1, 1, 3, 2), "2 rows, not 3")
+        monkeypatch.undo()
+    assert said.startswith("nothing was taken back, since the store is away, and the table is not on hold, since")
+    assert "a rewrite changed rows: 2 rows, not 3. Either iceberg-assets call rollback_to_snapshot" in said
 
 
 def test_a_hold_stands_though_the_table_was_taken_over_from_a_holder_that_was_thought_dead(
