@@ -8,7 +8,7 @@
 * A table has so many compactions queued at most; where more are due, those that gain most come first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from iceberg_assets.health.compaction_due import compaction
@@ -16,7 +16,7 @@ from iceberg_assets.health.decision import Outside, Plan, Running, Waiting
 from iceberg_assets.health.facts import TableHealth
 from iceberg_assets.health.look import Look
 from iceberg_assets.health.outside import outside
-from iceberg_assets.health.upkeep_due import upkeep
+from iceberg_assets.health.upkeep_due import REST, upkeep
 from iceberg_assets.spec import Attempt, Operation, TableSpec
 
 
@@ -26,6 +26,9 @@ def plan(
     history: Sequence[Attempt],
     running: Running,
     now: datetime,
+    *,
+    operations: Collection[Operation] = tuple(Operation),
+    at_once: bool = False,
 ) -> Plan:
     """What to do to a table.
 
@@ -35,6 +38,9 @@ def plan(
         history: earlier attempts, in any order; at least the latest of each operation and date.
         running: what runs or is queued now.
         now: with a zone.
+        operations: those that may be asked for; nothing is said of the others.
+        at_once: who asks does all of it, one after the other: no compaction has to wait for its turn, and the rest does
+            not wait for compaction.
     """
     if health is None or health.snapshot_id is None:
         reason = (
@@ -42,10 +48,11 @@ def plan(
             if health is None
             else f"{spec.name} has no snapshot yet"
         )
-        return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
-    look = Look(spec, health, tuple(history), frozenset(running), now)
-    compacted = compaction(look)
-    rest = upkeep(look, compacted)
-    beyond = outside(spec, health, now)
+        return Plan(waiting=(Waiting(tuple(operations), (), reason),))
+    look = Look(spec, health, tuple(history), frozenset(running), now, at_once)
+    compacts = Operation.COMPACT in operations
+    compacted = compaction(look) if compacts else Plan()
+    rest = upkeep(look, Plan() if at_once else compacted, [one for one in REST if one in operations])
+    beyond = outside(spec, health, now) if compacts else None
     unreached = (Outside((Operation.COMPACT,), (), beyond),) if beyond else ()
     return Plan(compacted.requests + rest.requests, compacted.waiting + unreached + rest.waiting)

@@ -18,12 +18,17 @@ _Need = tuple[bool, str, Obstacle | None]
 """Whether an operation is due, the numbers behind it, and what stands against it."""
 
 
-def upkeep(look: Look, compaction: Plan) -> Plan:
-    """One request for all that is due of the rest."""
+def upkeep(look: Look, compaction: Plan, operations: Iterable[Operation] = REST) -> Plan:
+    """One request for all that is due of the rest.
+
+    Args:
+        compaction: what it waits for.
+        operations: those that may be asked for, in the order in which they run.
+    """
     wanted: list[Operation] = []
     reasons: list[str] = []
     waiting: list[Waiting] = []
-    for operation, reason in ((one, _due(look, one)) for one in REST):
+    for operation, reason in ((one, _due(look, one)) for one in operations):
         if isinstance(reason, Waiting):
             waiting.append(reason)
         else:
