@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-intake bench-tick test test-faults test-parity check lint types imports feed dev lock docs-operations screenshots clean
+.PHONY: help setup demo bench-append bench-conflicts bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations screenshots clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -33,14 +33,25 @@ RESULTS ?= docs/exactly-once-results.json
 test-faults: $(READY) ## processes killed and run at once, SEEDS=a:b; see docs/exactly-once.md
 	$(BIN)/python -m iceberg_assets_tests.faults.rounds $(SEEDS) --results $(RESULTS)
 
+test-faults-maintenance: SEEDS = 0:45
+test-faults-maintenance: $(READY) ## maintenance killed at its steps and in between, SEEDS=a:b; see docs/maintenance.md
+	$(BIN)/python -m iceberg_assets_tests.faults.upkeep $(SEEDS)
+
 # Their answers are what the tests without a JVM hold the rule to; they are written where all layouts were played.
 test-parity: SEEDS = 0:200
 test-parity: RESULTS = docs/parity-results.json
 test-parity: $(READY) ## health's plan beside what the engine rewrites, SEEDS=a:b of 200 layouts; see docs/plan.md
 	$(BIN)/python -m iceberg_assets_tests.parity.rounds $(SEEDS) --results $(RESULTS)
 
+test-orphans: SEEDS = 0:1000
+test-orphans: $(READY) ## the search for orphans beside what is reachable, SEEDS=a:b of 1,000 layouts; see docs/expiry-and-orphans.md
+	$(BIN)/python -m iceberg_assets_tests.orphans.rounds $(SEEDS)
+
 bench-append: $(READY) ## our append beside a hand-written one: medians, ratios and limits
 	$(BIN)/python -m benchmarks.bench_append
+
+bench-conflicts: $(READY) ## users' statements beside compactions and leases: how often who gives way
+	$(BIN)/python -m benchmarks.bench_conflicts
 
 bench-tick: $(READY) ## a sensor tick over many files, dates and tables: figures and limits
 	$(BIN)/python -m benchmarks.bench_tick

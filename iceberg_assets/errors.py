@@ -25,5 +25,13 @@ class TableDroppedError(IcebergAssetsError):
     """Somebody dropped the table between two looks at it."""
 
 
+class TableUnreadableError(IcebergAssetsError):
+    """The catalog has a table whose metadata cannot be read."""
+
+
 class QueryError(IcebergAssetsError):
     """Spark refuses a statement; the message is Spark's own."""
+
+
+class OrphansError(IcebergAssetsError):
+    """A file that nothing refers to cannot be moved; it is where it was."""

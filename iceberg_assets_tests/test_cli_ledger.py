@@ -1,6 +1,7 @@
 """The commands about a ledger and about appending, in a project of their own on the tests' one session."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from typer.testing import CliRunner, Result
 from iceberg_assets.cli import app
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import call, quote
+from iceberg_assets.tables.ledger import Ledger
+from iceberg_assets.tables.source import landed
+from iceberg_assets_tests import on_paper
 from iceberg_assets_tests.declare import declare
 from iceberg_assets_tests.tables.helpers import D1, D2, Feed, make_feed
 
@@ -97,6 +101,7 @@ def test_adopting_is_said_first_and_done_on_request(spark: "SparkSession", feed:
         (["append"], "name the dates"),
         (["append", "--date", "today"], "--date today: expected 2013-01-31"),
         (["append", "--date", "2013-02-01"], "the partitions of"),
+        (["append", "--date", "2013-01-05..2013-01-01"], "2013-01-05 lies after 2013-01-01"),
         (["ledger", "adopt"], "name the dates with --date, or take all of them with --all"),
         (["ledger", "forget"], "say which: --after-rollback, or --date and --file"),
         (["ledger", "resolve", "abc"], "does not exist"),
@@ -106,3 +111,24 @@ def test_what_is_not_clear_is_refused(feed: Feed, command: list[str], words: str
     name = [feed.spec.name]
     at = 2 if command[0] == "ledger" else 1
     assert words in run(*command[:at], *name, *command[at:], fails=2).stderr
+
+
+def test_a_claim_in_doubt_is_settled_once_the_evidence_was_shown(feed: Feed) -> None:
+    """Its runner died, and the snapshots are gone that would tell whether its rows came in."""
+    file, name = feed.land(D1, "a", [1]), feed.spec.name
+    table = on_paper.make(feed.profile.pyiceberg(), name)
+    for _ in range(2):
+        on_paper.append(table, [D1], 1)
+    old = table.refresh().metadata.snapshots[0].snapshot_id
+    table.maintenance.expire_snapshots().by_ids([old]).commit()
+    ledger = Ledger(feed.profile, feed.spec, str(table.metadata.table_uuid))
+    claim = ledger.claim(4, landed(feed.spec, D1), datetime.now(UTC))
+
+    assert "1 in doubt" in run("ledger", "show", name).stdout
+    evidence = run("ledger", "resolve", name, claim.id[:8]).stdout
+    assert str(file) in evidence
+    assert "say what you found: --in, or --not-in" in evidence
+    assert [one["claim"] for one in shown(feed)["in_doubt"]] == [claim.id], "nothing was written"
+    assert f"claim {claim.id} is confirmed" in run("ledger", "resolve", name, claim.id, "--in").stdout
+    assert [one["path"] for one in shown(feed)["files"]] == [str(file)]
+    assert "is not in doubt" in run("ledger", "resolve", name, claim.id, "--not-in", fails=2).output

@@ -14,7 +14,8 @@ Key = tuple[str, ...]
 
 def keys(model: type[SpecModel], above: Key = ()) -> Iterator[Key]:
     """Every key of a declaration that holds a value, with those above it."""
-    for name, field in model.model_fields.items():
+    for field_name, field in model.model_fields.items():
+        name = field.alias or field_name
         below = [one for one in _classes(field.annotation) if issubclass(one, SpecModel)]
         if below:
             yield from keys(below[0], (*above, name))

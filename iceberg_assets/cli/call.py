@@ -21,7 +21,7 @@ from iceberg_assets.cli.common import (
 )
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.maintenance import Asked, Preview, call_procedure, foretell, foretell_call, health_of, maintain
-from iceberg_assets.profiles import Profile, project_root
+from iceberg_assets.profiles import Profile, load_profile, profile_name, project_root
 from iceberg_assets.spark import session
 from iceberg_assets.spec import Operation, Status, TableSpec
 from iceberg_assets.spec.procedure import Procedure, Value, nearest
@@ -44,7 +44,7 @@ def call(
     ] = None,
     date: DatesOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; nothing is touched.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also dates that data was added to lately.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also what the policy holds back.")] = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -89,7 +89,7 @@ def _operation(
     now = datetime.now(UTC)
     days = dates_of(spec, dates) or sorted(health_of(profile, spec).dates) or [spec.dates.last(now)]
     whole = operation is not Operation.COMPACT
-    asked = Asked(days[-1:] if whole else days, now, values, force, _landing_places())
+    asked = Asked(days[-1:] if whole else days, now, values, force, *_elsewhere())
     if dry_run:
         previews = foretell(operation, profile, spec, asked)
         return [_foretold(preview, None if whole else day) for day, preview in previews.items()]
@@ -97,8 +97,13 @@ def _operation(
     return [_told(one.status, one.reason, one.details, None if whole else day) for day, one in outcomes.items()]
 
 
-def _landing_places() -> tuple[str, ...]:
-    return tuple(sorted({spec.source.root for spec in declared_tables(project_root()) if spec.source}))
+def _elsewhere() -> tuple[tuple[str, ...], tuple[Profile, ...]]:
+    """Of all declared tables: where their raw files land, and their profiles."""
+    root = project_root()
+    specs = declared_tables(root)
+    profiles = sorted({profile_name(spec.profile) for spec in specs})
+    landing_places = tuple(sorted({spec.source.root for spec in specs if spec.source}))
+    return landing_places, tuple(load_profile(name, root) for name in profiles)
 
 
 def _by_hand(
@@ -123,6 +128,7 @@ def _foretold(preview: Preview, day: Date | None) -> _Result:
         "due": preview.due,
         "reason": preview.reason,
         "removes": dict(preview.removes),
+        "modified": {path: moment.isoformat() for path, moment in preview.modified.items()},
         # As text: a JSON reader may round numbers of 64 bits.
         "snapshots": [str(snapshot) for snapshot in preview.snapshots],
         "details": dict(preview.details),
@@ -135,7 +141,9 @@ def _lines(preview: Preview) -> Iterable[str]:
     yield f"{'would do' if preview.due else 'nothing to do'}: {preview.reason}"
     yield from (f"  note: {note}" for note in preview.notes)
     yield from (f"  snapshot {one}" for one in preview.snapshots[:_NAMED])
-    yield from (f"  {format_bytes(size):>10}  {path}" for path, size in list(preview.removes.items())[:_NAMED])
+    for path, size in list(preview.removes.items())[:_NAMED]:
+        written = f"  {preview.modified[path]:%Y-%m-%d %H:%M}" if path in preview.modified else ""
+        yield f"  {format_bytes(size):>10}{written}  {path}"
     if (more := len(preview.removes) - _NAMED) > 0:
         yield f"  and {more} more: --json names all"
 

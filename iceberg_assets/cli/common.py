@@ -143,6 +143,8 @@ def dates_of(spec: TableSpec, given: list[str] | None) -> list[date]:
             low, high = date.fromisoformat(first), date.fromisoformat(last or first)
         except ValueError:
             raise ConfigurationError(f"--date {text}: expected 2013-01-31, or 2013-01-01..2013-01-31") from None
+        if low > high:
+            raise ConfigurationError(f"--date {text}: {low} lies after {high}; swap them")
         inside = spec.dates.between(low, high, now)
         if not inside or (inside[0], inside[-1]) != (low, high):
             raise ConfigurationError(

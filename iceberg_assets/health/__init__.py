@@ -17,6 +17,7 @@ from iceberg_assets.health.facts import (
     SpecField,
     TableHealth,
 )
+from iceberg_assets.health.hold import Doubted, on_hold
 from iceberg_assets.health.manifests import ManifestsDue, manifests_after, manifests_due
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import plan
@@ -34,6 +35,7 @@ __all__ = [
     "DataFile",
     "DateHealth",
     "DeleteFile",
+    "Doubted",
     "Grain",
     "Group",
     "Manifest",
@@ -59,6 +61,7 @@ __all__ = [
     "manifests_after",
     "manifests_due",
     "metadata_pointers",
+    "on_hold",
     "open_catalog",
     "outside",
     "pinned_by",

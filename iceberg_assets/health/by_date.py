@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import blake2b
 
-from iceberg_assets.health.facts import DataFile, DateHealth, Grain, Group, delete_files, delete_ratio, live_rows
+from iceberg_assets.health.facts import (
+    DataFile,
+    DateHealth,
+    Grain,
+    Group,
+    TableHealth,
+    delete_files,
+    delete_ratio,
+    live_rows,
+)
 from iceberg_assets.health.rewrite_rule import Rule, groups, rule
 from iceberg_assets.health.unit import Unit, unit_of
 from iceberg_assets.spec import TableSpec
@@ -23,6 +32,7 @@ def health_by_date(
     spec_id: int,
     properties: Mapping[str, str],
     now: datetime,
+    before: TableHealth | None = None,
 ) -> dict[date, DateHealth]:
     """The asset's partitions that have data, in order.
 
@@ -33,6 +43,7 @@ def health_by_date(
         spec_id: the current partition spec.
         properties: the table's.
         now: with a zone; says which partitions there are.
+        before: an earlier look at the table: a date that has the same files now is as it was.
 
     Raises:
         ConfigurationError: Iceberg would refuse the rewrite options.
@@ -54,20 +65,24 @@ def health_by_date(
 
     settings = rule(spec.maintenance.compact.options, properties)
 
-    def members(day: date) -> tuple[list[DataFile], list[Group]]:
-        unit = units.get(day)
-        if unit is None or grain is Grain.DATE:
-            found = own.get(day, []) + [file for file in wide if file.within(day, day)]
-        else:
-            found = _of_unit(files, unit)
-        return found, groups(found, spec_id, settings) if unit else []
-
+    # Where a rewrite takes more than a date, other dates decide what a date shows.
+    comparable = before is not None and grain is before.grain is Grain.DATE and spec_id == before.spec_id
+    known = before.dates if before and comparable and properties == before.properties else {}
     # A unit wider than a date has digests of its own: a try on one of its dates was not one on the unit.
     salt = "" if grain is Grain.DATE else grain.value
-    return {
-        day: _date_health(day, *members(day), salt if day in units else "", spec_id, settings)
-        for day in sorted({*days, *units})
-    }
+
+    def health(day: date) -> DateHealth:
+        unit = units.get(day)
+        if unit is None or grain is Grain.DATE:
+            found = (*own.get(day, ()), *(file for file in wide if file.within(day, day)))
+        else:
+            found = _of_unit(files, unit)
+        if day in known and known[day].files == found:
+            return known[day]
+        due = groups(found, spec_id, settings) if unit else []
+        return _date_health(day, found, due, salt if unit else "", spec_id, settings)
+
+    return {day: health(day) for day in sorted({*days, *units})}
 
 
 def _assigned(
@@ -90,21 +105,21 @@ def _assigned(
     return own, wide
 
 
-def _of_unit(files: Iterable[DataFile], unit: Unit) -> list[DataFile]:
+def _of_unit(files: Iterable[DataFile], unit: Unit) -> tuple[DataFile, ...]:
     whole_table = unit.first is None
-    return [file for file in files if whole_table or file.within(unit.first, unit.last)]
+    return tuple(file for file in files if whole_table or file.within(unit.first, unit.last))
 
 
 def _date_health(
-    day: date, files: list[DataFile], found: list[Group], salt: str, spec_id: int, settings: Rule
+    day: date, files: tuple[DataFile, ...], found: list[Group], salt: str, spec_id: int, settings: Rule
 ) -> DateHealth:
-    removed, waiting = small_files(found, settings)
+    due = tuple(group for group in found if group.due)
     applied = delete_files(files)
     return DateHealth(
         day=day,
         data_files=len(files),
-        small_files=removed,
-        small_files_waiting=waiting,
+        small_files=sum(group.removes for group in due),
+        small_files_waiting=sum(settings.is_small(file) for group in found if not group.due for file in group.files),
         delete_files=len(applied),
         deletes=sum(one.rows for one in applied),
         delete_ratio=delete_ratio(files, applied),
@@ -113,19 +128,26 @@ def _date_health(
         rows=live_rows(files),
         added_at=max((file.added_at for file in files if file.added_at), default=None),
         digest=_digest(files, salt),
-        groups=tuple(group for group in found if group.due),
+        files=files,
+        groups=due,
     )
 
 
-def small_files(found: Iterable[Group], settings: Rule) -> tuple[int, int]:
-    """Files that the groups due would remove, and small files in groups that are not due."""
-    removed = waiting = 0
-    for group in found:
-        if group.due:
-            removed += group.removes
-        else:
-            waiting += sum(settings.is_small(file) for file in group.files)
-    return removed, waiting
+def small_files(dates: Iterable[DateHealth]) -> int:
+    """Files that the groups due would remove from a table; one that lies on several dates goes once."""
+    gone: set[str] = set()
+    removed = 0
+    for group in (group for found in dates for group in found.groups):
+        new = {file.path for file in group.files} - gone
+        removed += min(group.removes, len(new))
+        gone |= new
+    return removed
+
+
+def small_files_waiting(files: Iterable[DataFile], dates: Iterable[DateHealth], settings: Rule) -> int:
+    """Small files of a table that no group due takes."""
+    taken = {file.path for found in dates for group in found.groups for file in group.files}
+    return sum(settings.is_small(file) for file in files if file.path not in taken)
 
 
 def _digest(files: Iterable[DataFile], salt: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -23,31 +23,34 @@ class ManifestCache:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def load(self, table: str, column: int) -> dict[str, list[Entry]]:
-        """All that is known of a table.
+    def load(self, table: str, column: int, manifests: Iterable[str]) -> dict[str, list[Entry]]:
+        """What is known of these manifests of a table.
 
         Args:
             table: its uuid.
             column: field id of the column whose bounds the entries hold.
+            manifests: their paths.
         """
+        asked = "SELECT entries FROM manifests WHERE table_uuid = ? AND column_id = ? AND path = ?"
         with self._connection() as connection:
-            rows = connection.execute(
-                "SELECT path, entries FROM manifests WHERE table_uuid = ? AND column_id = ?", (table, column)
-            ).fetchall()
+            rows = {path: connection.execute(asked, (table, column, path)).fetchone() for path in manifests}
         try:
-            return {path: _unpack(packed) for path, packed in rows}
+            return {path: _unpack(row[0]) for path, row in rows.items() if row}
         except (zlib.error, ValueError, TypeError):
             self._path.unlink(missing_ok=True)
             return {}
 
-    def store(self, table: str, column: int, read: Mapping[str, Sequence[Entry]], *, unlisted: Collection[str]) -> None:
-        """Add what was read, and drop manifests that the table lists no more."""
-        if not read and not unlisted:
+    def store(self, table: str, column: int, read: Mapping[str, Sequence[Entry]], *, listed: Collection[str]) -> None:
+        """Add what was read, and drop the manifests that the table lists no more."""
+        if not read:
             return
         with self._connection() as connection, connection:
+            known = connection.execute(
+                "SELECT path FROM manifests WHERE table_uuid = ? AND column_id = ?", (table, column)
+            ).fetchall()
             connection.executemany(
                 "DELETE FROM manifests WHERE table_uuid = ? AND column_id = ? AND path = ?",
-                [(table, column, path) for path in unlisted],
+                [(table, column, path) for (path,) in known if path not in listed],
             )
             connection.executemany(
                 "INSERT OR REPLACE INTO manifests VALUES (?, ?, ?, ?)",

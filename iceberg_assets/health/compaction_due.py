@@ -1,8 +1,8 @@
 """Which dates are compacted now, which wait, and why. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 
 from iceberg_assets.health.attempts import fruitless
 from iceberg_assets.health.decision import Obstacle, Plan, Request, Waiting, ago, in_words
@@ -21,7 +21,7 @@ MOST_COMPACTIONS = 8
 def compaction(look: Look) -> Plan:
     """The dates in which the planner's rule finds work: asked for where they are quiet and nothing is against it."""
     verdicts = [verdict for _, found in sorted(look.health.dates.items()) if (verdict := _verdict(look, found))]
-    return _turns(look, list(_chains(verdicts)))
+    return _turns(look, list(_chains(_once(verdicts))))
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,12 @@ class _Verdict:
     date: DateHealth
     unit: Unit
     obstacle: Obstacle | None
+    in_flight: bool = False
+
+    @property
+    def files(self) -> set[str]:
+        """The paths of those that are due."""
+        return {file.path for group in self.date.groups for file in group.files}
 
 
 def _verdict(look: Look, found: DateHealth) -> _Verdict | None:
@@ -38,14 +44,35 @@ def _verdict(look: Look, found: DateHealth) -> _Verdict | None:
     if not found.groups:
         return None
     unit = compaction_unit(look.spec, look.health, found.day, look.now)
+    running = _in_flight(look, unit, Operation.COMPACT, "a compaction of it")
     obstacle = (
-        _in_flight(look, unit, Operation.COMPACT, "a compaction of it")
+        running
         or _in_flight(look, unit, None, "an append to it")
         or _is_not_quiet(look, found)
         or _gained_nothing(look, found, unit)
         or look.failed_lately(look.attempts(Operation.COMPACT, unit))
     )
-    return _Verdict(found, unit, obstacle)
+    return _Verdict(found, unit, obstacle, in_flight=running is not None)
+
+
+def _once(verdicts: Sequence[_Verdict]) -> Iterator[_Verdict]:
+    """The same verdicts, but where all files of a date go with another one, it waits for that.
+
+    Files of an older partition spec hold rows of many dates, or of nobody knows which, and whatever date is rewritten
+    first takes them.
+    """
+    taken: dict[str, date] = {}
+    waiting: dict[date, date] = {}
+    for one in sorted(verdicts, key=lambda one: (not one.in_flight, -one.date.small_files, one.date.day)):
+        if one.in_flight or one.obstacle is None:
+            files = one.files
+            if not one.in_flight and files <= taken.keys():
+                waiting[one.date.day] = taken[min(files)]
+            else:
+                taken |= dict.fromkeys(files - taken.keys(), one.date.day)
+    for one in verdicts:
+        other = waiting.get(one.date.day)
+        yield replace(one, obstacle=Obstacle(f"its files go with those of {other}")) if other else one
 
 
 def _turns(look: Look, chains: Sequence[Sequence[_Verdict]]) -> Plan:

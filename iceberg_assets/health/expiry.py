@@ -1,16 +1,19 @@
 """Which snapshots ``expire_snapshots`` would remove: the rule of Iceberg's ``RemoveSnapshots``, in pure functions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 
 from iceberg_assets.health.facts import Ref, Snapshot, TableHealth
-from iceberg_assets.spec.policy import Expire
+from iceberg_assets.health.properties import age, whole_number
+from iceberg_assets.spec.policy import Expire, Protect
 
 LEASE_PREFIX = "iceberg_assets_lease_"
 """Tags that this project holds for the time of a run; they pin nothing for long."""
 
-_DEFAULT_AGE = timedelta(days=5)
+_DEFAULT_AGE_MS = 5 * 86_400_000
+_FOR_EVER_MS = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -26,16 +29,17 @@ def expire_arguments(
         policy: the table's.
         now: with a zone.
         keep_from: commit time of a snapshot that must stay, with all after it.
+
+    Raises:
+        ConfigurationError: such a property is no number.
     """
-    properties = health.properties
-    age = policy.older_than
-    if age is None:
-        given = properties.get("history.expire.max-snapshot-age-ms")
-        age = timedelta(milliseconds=int(given)) if given is not None else _DEFAULT_AGE
-    older_than = now - max(age, policy.minimum_age)
-    if keep_from is not None:
-        older_than = min(older_than, keep_from)
-    retain_last = policy.retain_last or int(properties.get("history.expire.min-snapshots-to-keep", 1))
+    properties, kept_for = health.properties, policy.older_than
+    if kept_for is None:
+        kept_for = age(whole_number(properties, "history.expire.max-snapshot-age-ms", _DEFAULT_AGE_MS))
+    older_than = now - max(kept_for, policy.minimum_age, policy.protect.lag)
+    readers = (snapshot.committed_at for snapshot in protected_by(health, policy.protect).values())
+    older_than = min([older_than, *readers, *([keep_from] if keep_from is not None else [])])
+    retain_last = policy.retain_last or max(1, whole_number(properties, "history.expire.min-snapshots-to-keep", 1))
     return _whole_milliseconds(older_than), retain_last
 
 
@@ -62,7 +66,7 @@ def expirable(
         reached.update(snapshot.id for snapshot in ancestors)
         cutoff = older_than
         if ref.max_snapshot_age_ms is not None:
-            cutoff = now - timedelta(milliseconds=ref.max_snapshot_age_ms)
+            cutoff = now - age(ref.max_snapshot_age_ms)
         at_least = ref.min_snapshots_to_keep or retain_last
         for position, snapshot in enumerate(ancestors):
             if position >= at_least and snapshot.committed_at < cutoff:
@@ -74,6 +78,59 @@ def expirable(
         if snapshot.id not in kept and (snapshot.id in reached or snapshot.committed_at < older_than)
     )
     return tuple(sorted(gone, key=lambda snapshot: (snapshot.committed_at, snapshot.sequence_number)))
+
+
+def protected_by(health: TableHealth, protect: Protect) -> Mapping[str, Snapshot]:
+    """By name of a tag or branch at which a reader stands: the snapshot from which on everything stays."""
+    by_id = {snapshot.id: snapshot for snapshot in health.snapshots}
+    return {
+        ref.name: by_id[ref.snapshot_id]
+        for ref in health.refs
+        if ref.snapshot_id in by_id and any(fnmatchcase(ref.name, pattern) for pattern in protect.tags)
+    }
+
+
+def against_protection(
+    health: TableHealth, policy: Expire, now: datetime, keep_from: datetime | None = None
+) -> str | None:
+    """Why ``expire_snapshots`` cannot be called: it would take what has to stay, whatever its arguments are.
+
+    A branch's own retention goes before the cut-off, and a tag past its own age goes with its snapshot.
+    """
+    kept = [*protected_by(health, policy.protect).values()]
+    since = min([*(snapshot.committed_at for snapshot in kept), *([keep_from] if keep_from else [])], default=None)
+    going = expirable(health, policy, now, keep_from)
+    if since is None or not (lost := [one for one in going if one.committed_at >= since]):
+        return None
+    refs = [ref.name for ref in health.refs if (ref.max_snapshot_age_ms, ref.max_ref_age_ms) != (None, None)]
+    return (
+        f"{len(lost)} snapshots since {since:%Y-%m-%d %H:%M:%S %Z} have to stay for readers or appends under way, and "
+        f"would go by the retention of their own that {', '.join(refs) or 'the table'} has: nothing was expired. Give "
+        "it a longer one, or wait until they are through"
+    )
+
+
+def unpublished(health: TableHealth) -> tuple[Snapshot, ...]:
+    """Snapshots that were staged with a ``wap.id`` and that neither main nor any other ref has, oldest first."""
+    by_id = {snapshot.id: snapshot for snapshot in health.snapshots}
+    reached = {one.id: one for ref in health.refs for one in _ancestry(ref.snapshot_id, by_id)}
+    published = {one.summary.get("published-wap-id") for one in reached.values()}
+    return tuple(
+        one
+        for one in sorted(health.snapshots, key=lambda one: one.committed_at)
+        if one.id not in reached and (wap := one.summary.get("wap.id")) and wap not in published
+    )
+
+
+def steps(going: Sequence[Snapshot], older_than: datetime, most: int) -> Iterator[datetime]:
+    """Cut-offs of several calls that expire at most so many snapshots each, the last one being ``older_than``.
+
+    Snapshots of one millisecond go together, since a cut-off cannot part them; so do those that go by a retention of
+    their own.
+    """
+    moments = [one.committed_at for one in going if one.committed_at < older_than]
+    yield from sorted(set(moments[most::most]) - set(moments[:1]))
+    yield older_than
 
 
 def pinned_by(health: TableHealth, policy: Expire, now: datetime) -> Mapping[str, tuple[Snapshot, ...]]:
@@ -93,11 +150,10 @@ def pinned_by(health: TableHealth, policy: Expire, now: datetime) -> Mapping[str
 
 def _standing_refs(health: TableHealth, by_id: Mapping[int, Snapshot], now: datetime) -> Iterator[Ref]:
     """Main, and the refs that their own age, or the table's ``history.expire.max-ref-age-ms``, leaves standing."""
-    default = health.properties.get("history.expire.max-ref-age-ms")
+    default = whole_number(health.properties, "history.expire.max-ref-age-ms", _FOR_EVER_MS)
     for ref in health.refs:
-        oldest = ref.max_ref_age_ms or (int(default) if default is not None else None)
         snapshot = by_id.get(ref.snapshot_id)
-        young = snapshot and (oldest is None or now - snapshot.committed_at <= timedelta(milliseconds=oldest))
+        young = snapshot and now - snapshot.committed_at <= age(ref.max_ref_age_ms or default)
         if ref.name == "main" or young:
             yield ref
 

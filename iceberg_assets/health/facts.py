@@ -100,12 +100,18 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One manifest of the current snapshot; ``size`` in bytes."""
+    """One manifest of the current snapshot.
+
+    Attributes:
+        size: in bytes.
+        files: the live data files that it lists.
+    """
 
     path: str
     size: int
     spec_id: int
     content: Literal["data", "deletes"]
+    files: tuple[DataFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +186,7 @@ class DateHealth:
         rows: live rows; None where equality or partition-wide deletes leave that unknown.
         added_at: when data was last added; None: long ago.
         digest: changes with the set of data and delete files.
+        files: the data files whose figures these are.
         groups: those that are due.
     """
 
@@ -195,6 +202,7 @@ class DateHealth:
     rows: int | None
     added_at: datetime | None
     digest: str
+    files: tuple[DataFile, ...]
     groups: tuple[Group, ...]
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from iceberg_assets.health.facts import Manifest, TableHealth
+from iceberg_assets.health.properties import whole_number
 from iceberg_assets.spec.policy import Manifests
 from iceberg_assets.spec.units import format_count
 
@@ -23,6 +24,9 @@ def manifests_due(policy: Manifests, health: TableHealth) -> ManifestsDue:
 
     Those of the current partition spec count alone: ``rewrite_manifests`` leaves the others as they are. It writes
     manifests of ``commit.manifest.target-size-bytes`` (8 MB).
+
+    Raises:
+        ConfigurationError: that property is no number.
     """
     found = [one for one in health.manifests if one.content == "data" and one.spec_id == health.spec_id]
     if len(found) < policy.min_count:
@@ -36,5 +40,5 @@ def manifests_due(policy: Manifests, health: TableHealth) -> ManifestsDue:
 
 def manifests_after(health: TableHealth, manifests: Iterable[Manifest]) -> int:
     """How many manifests of the target size these become."""
-    target = int(health.properties.get("commit.manifest.target-size-bytes", _DEFAULT_TARGET))
+    target = whole_number(health.properties, "commit.manifest.target-size-bytes", _DEFAULT_TARGET, least=1)
     return -(-sum(one.size for one in manifests) // target)

@@ -5,6 +5,7 @@
   dates, since what it replaces is what they clear away; but no longer than ``maintenance.orphans.every``.
 * Nothing is asked for twice: not while a run is at it, not after a run that gained nothing until the date changes,
   and after a failure only with growing distance.
+* Where a rewrite has changed rows, nothing is asked for until a person has settled it.
 * A table has so many compactions queued at most; where more are due, those that gain most come first.
 """
 
@@ -14,6 +15,7 @@ from datetime import datetime
 from iceberg_assets.health.compaction_due import compaction
 from iceberg_assets.health.decision import Outside, Plan, Running, Waiting
 from iceberg_assets.health.facts import TableHealth
+from iceberg_assets.health.hold import Doubted, on_hold
 from iceberg_assets.health.look import Look
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.upkeep_due import REST, upkeep
@@ -26,6 +28,7 @@ def plan(
     history: Sequence[Attempt],
     running: Running,
     now: datetime,
+    doubted: Doubted = (),
     *,
     operations: Collection[Operation] = tuple(Operation),
     at_once: bool = False,
@@ -38,6 +41,7 @@ def plan(
         history: earlier attempts, in any order; at least the latest of each operation and date.
         running: what runs or is queued now.
         now: with a zone.
+        doubted: the rewrites that changed rows and are not settled.
         operations: those that may be asked for; nothing is said of the others.
         at_once: who asks does all of it, one after the other: no compaction has to wait for its turn, and the rest does
             not wait for compaction.
@@ -49,6 +53,8 @@ def plan(
             else f"{spec.name} has no snapshot yet"
         )
         return Plan(waiting=(Waiting(tuple(operations), (), reason),))
+    if hold := on_hold(doubted):
+        return Plan(waiting=(Waiting(tuple(operations), (), hold),))
     look = Look(spec, health, tuple(history), frozenset(running), now, at_once)
     compacts = Operation.COMPACT in operations
     compacted = compaction(look) if compacts else Plan()

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from math import inf
@@ -18,13 +18,13 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import DateType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health.by_date import health_by_date, small_files
+from iceberg_assets.health.by_date import health_by_date, small_files, small_files_waiting
 from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.deletes import DeleteIndex, delete_fact
 from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
 from iceberg_assets.health.facts import DataFile, DeleteFile, Grain, Manifest, Ref, Snapshot, SpecField, TableHealth
 from iceberg_assets.health.pointers import open_catalog
-from iceberg_assets.health.rewrite_rule import groups, rule
+from iceberg_assets.health.rewrite_rule import rule
 from iceberg_assets.health.unit import Kind, Span, grain_of, overlap, partition_span
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
@@ -40,6 +40,7 @@ def read_health(
     profile: Profile,
     spec: TableSpec,
     *,
+    before: TableHealth | None = None,
     cache: ManifestCache | None = None,
     deadline: float = inf,
     branch: str = MAIN_BRANCH,
@@ -50,6 +51,7 @@ def read_health(
     Args:
         profile: where it is.
         spec: which it is, what its dates are read from, and how it is compacted.
+        before: an earlier look by the same spec, so that this one takes as long as there is that is new.
         cache: spares reading a manifest twice.
         deadline: of ``time.monotonic()``. What was read by then is in the cache, and a second look goes on from there.
         branch: whose head is looked at.
@@ -65,7 +67,7 @@ def read_health(
         if table is None:
             return None
         try:
-            return _health(table, spec, cache, datetime.now(UTC), deadline, branch)
+            return _health(table, spec, before, cache, datetime.now(UTC), deadline, branch)
         except FileNotFoundError:
             if look == _LOOKS:
                 raise
@@ -80,7 +82,13 @@ def _load(profile: Profile, spec: TableSpec) -> Table | None:
 
 
 def _health(
-    table: Table, spec: TableSpec, cache: ManifestCache | None, now: datetime, deadline: float, branch: str
+    table: Table,
+    spec: TableSpec,
+    before: TableHealth | None,
+    cache: ManifestCache | None,
+    now: datetime,
+    deadline: float,
+    branch: str,
 ) -> TableHealth:
     metadata = table.metadata
     current = table.snapshot_by_name(branch)
@@ -89,17 +97,30 @@ def _health(
     listed = current.manifests(table.io) if current else []
     column = _DateColumn(metadata, spec)
     snapshots = _snapshots(metadata)
-    entries = list(_entries(table, listed, column, cache, deadline))
+    known = _known_files(before, table, listed, spec) if before else {}
+    entries = _entries(
+        table, [one for one in listed if one.manifest_path not in known], listed, column, cache, deadline
+    )
     deletes = {
         entry: delete_fact(spec_id, entry, column.span_of_partition(spec_id, entry.partition))
-        for spec_id, entry in entries
-        if entry.content != 0
+        for spec_id, entry in _deletes(entries)
     }
-    files = tuple(_data_files(entries, deletes, metadata, column, snapshots))
+    by_manifest = {**known, **_data_files(entries, deletes, metadata, column, snapshots)}
+    manifests = tuple(
+        Manifest(
+            one.manifest_path,
+            one.manifest_length,
+            one.partition_spec_id,
+            "data" if one.content == ManifestContent.DATA else "deletes",
+            by_manifest[one.manifest_path],
+        )
+        for one in listed
+    )
+    files = tuple(file for manifest in manifests for file in manifest.files)
     properties, spec_id = metadata.properties, metadata.default_spec_id
-    settings = rule(spec.maintenance.compact.options, properties)
-    _, waiting = small_files(groups(files, spec_id, settings), settings)
-    dates = health_by_date(spec, files, grain=column.grain, spec_id=spec_id, properties=properties, now=now)
+    dates = health_by_date(
+        spec, files, grain=column.grain, spec_id=spec_id, properties=properties, now=now, before=before
+    )
     return TableHealth(
         table=spec.table,
         uuid=str(metadata.table_uuid),
@@ -113,21 +134,15 @@ def _health(
         snapshot_id=current.snapshot_id if current else None,
         files=files,
         deletes=tuple(deletes.values()),
-        manifests=tuple(
-            Manifest(
-                one.manifest_path,
-                one.manifest_length,
-                one.partition_spec_id,
-                "data" if one.content == ManifestContent.DATA else "deletes",
-            )
-            for one in listed
-        ),
+        manifests=manifests,
         snapshots=snapshots,
         refs=_refs(metadata),
         metadata_files=len(metadata.metadata_log) + 1,
         # Of the asset's own dates: nobody can ask for the others.
-        small_files=sum(of_day.small_files for of_day in dates.values()),
-        small_files_waiting=waiting,
+        small_files=small_files(dates.values()),
+        small_files_waiting=small_files_waiting(
+            files, dates.values(), rule(spec.maintenance.compact.options, properties)
+        ),
         dates=dates,
         specs={
             one.spec_id: tuple(
@@ -136,6 +151,21 @@ def _health(
             for one in metadata.partition_specs
         },
     )
+
+
+def _known_files(
+    before: TableHealth, table: Table, listed: Sequence[ManifestFile], spec: TableSpec
+) -> dict[str, tuple[DataFile, ...]]:
+    """The files of data manifests that were read earlier, as long as the same deletes apply to them."""
+    deletes = {one.manifest_path for one in listed if one.content == ManifestContent.DELETES}
+    name, schema = spec.dates.column, table.schema()
+    same = (
+        before.uuid == str(table.metadata.table_uuid)
+        and (name is None or before.schema.find_field(name) == schema.find_field(name))
+        and deletes == {one.path for one in before.manifests if one.content == "deletes"}
+    )
+    still = {one.manifest_path for one in listed}
+    return {one.path: one.files for one in before.manifests if same and one.path in still - deletes}
 
 
 class _DateColumn:
@@ -208,51 +238,58 @@ def _kind(spec: TableSpec, field_type: object) -> Kind:
 
 
 def _entries(
-    table: Table, listed: Sequence[ManifestFile], column: _DateColumn, cache: ManifestCache | None, deadline: float
-) -> Iterator[tuple[int, Entry]]:
-    """Spec id and entry of every live file."""
+    table: Table,
+    wanted: Sequence[ManifestFile],
+    listed: Sequence[ManifestFile],
+    column: _DateColumn,
+    cache: ManifestCache | None,
+    deadline: float,
+) -> list[tuple[ManifestFile, list[Entry]]]:
+    """The live files of each wanted manifest."""
     uuid = str(table.metadata.table_uuid)
-    known = cache.load(uuid, column.id) if cache else {}
+    known = cache.load(uuid, column.id, (one.manifest_path for one in wanted)) if cache else {}
     read: dict[str, list[Entry]] = {}
-    unread = [one for one in listed if one.manifest_path not in known]
+    unread = [one for one in wanted if one.manifest_path not in known]
     try:
         for number, manifest in enumerate(unread):
             # One at least, so that each look comes nearer to the end.
             if number and time.monotonic() > deadline:
                 raise TimeoutError(f"{number} of {len(unread)} manifests were read")
             if manifest.has_added_files() or manifest.has_existing_files():
-                wanted = (column.id, column.kind) if column.needs_bounds(manifest.partition_spec_id) else None
-                read[manifest.manifest_path] = read_entries(table.io, manifest, wanted)
+                bounds = (column.id, column.kind) if column.needs_bounds(manifest.partition_spec_id) else None
+                read[manifest.manifest_path] = read_entries(table.io, manifest, bounds)
     finally:
         if cache:
-            unlisted = known.keys() - {manifest.manifest_path for manifest in listed}
-            cache.store(uuid, column.id, read, unlisted=unlisted)
-    for manifest in listed:
-        found = known.get(manifest.manifest_path) or read.get(manifest.manifest_path) or []
-        yield from ((manifest.partition_spec_id, entry) for entry in found)
+            cache.store(uuid, column.id, read, listed={manifest.manifest_path for manifest in listed})
+    found = {**known, **read}
+    return [(manifest, found.get(manifest.manifest_path, [])) for manifest in wanted]
+
+
+def _deletes(entries: Iterable[tuple[ManifestFile, Sequence[Entry]]]) -> Iterator[tuple[int, Entry]]:
+    """Spec id and entry of each delete file."""
+    return ((manifest.partition_spec_id, entry) for manifest, found in entries for entry in found if entry.content != 0)
 
 
 def _data_files(
-    entries: Sequence[tuple[int, Entry]],
+    entries: Sequence[tuple[ManifestFile, Sequence[Entry]]],
     facts: Mapping[Entry, DeleteFile],
     metadata: TableMetadata,
     column: _DateColumn,
     snapshots: Sequence[Snapshot],
-) -> Iterator[DataFile]:
+) -> dict[str, tuple[DataFile, ...]]:
+    """By manifest, its data files, with the deletes that apply to them."""
     unpartitioned = {
         one.spec_id
         for one in metadata.partition_specs
         if all(isinstance(field.transform, VoidTransform) for field in one.fields)
     }
-    index = DeleteIndex(((spec_id, entry) for spec_id, entry in entries if entry.content != 0), unpartitioned)
-    arrivals = Arrivals(snapshots)
-    for spec_id, entry in entries:
-        if entry.content != 0:
-            continue
-        deletes = index.of(spec_id, entry)
-        own = [one for one in deletes if one.referenced is not None and one.content != EQUALITY_DELETES]
+    index, arrivals = DeleteIndex(_deletes(entries), unpartitioned), Arrivals(snapshots)
+
+    def data_file(spec_id: int, entry: Entry) -> DataFile:
+        applied = index.of(spec_id, entry)
+        own = [one for one in applied if one.referenced is not None and one.content != EQUALITY_DELETES]
         first, last = column.span(spec_id, entry)
-        yield DataFile(
+        return DataFile(
             path=entry.path,
             size=entry.size,
             rows=entry.rows,
@@ -261,11 +298,18 @@ def _data_files(
             first=first,
             last=last,
             added_at=arrivals.of(entry.snapshot_id, entry.file_sequence),
-            deletes=tuple(facts[one] for one in deletes),
+            deletes=tuple(facts[one] for one in applied),
             deleted_rows=min(entry.rows, sum(one.rows for one in own)),
-            rows_known=len(own) == len(deletes),
+            rows_known=len(own) == len(applied),
             file_sequence=entry.file_sequence,
         )
+
+    return {
+        manifest.manifest_path: tuple(
+            data_file(manifest.partition_spec_id, entry) for entry in found if entry.content == 0
+        )
+        for manifest, found in entries
+    }
 
 
 class Arrivals:

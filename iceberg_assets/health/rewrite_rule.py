@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.facts import DataFile, Group
+from iceberg_assets.health.properties import whole_number
 from iceberg_assets.spec.units import format_bytes, format_count
 
 _DEFAULT_TARGET = 512 * 1024**2
@@ -66,7 +67,10 @@ def rule(options: Mapping[str, str], properties: Mapping[str, str]) -> Rule:
     Raises:
         ConfigurationError: Iceberg would refuse them.
     """
-    return rule_of(options, int(properties.get("write.target-file-size-bytes", _DEFAULT_TARGET)))
+    target = _optional(options, "target-file-size-bytes")
+    if target is None:
+        target = whole_number(properties, "write.target-file-size-bytes", _DEFAULT_TARGET, least=1)
+    return rule_of(options, target)
 
 
 def rule_of(options: Mapping[str, str], table_target: int) -> Rule:

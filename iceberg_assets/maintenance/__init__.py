@@ -2,12 +2,12 @@
 
 from iceberg_assets.maintenance.call import Called, call_procedure, foretell_call
 from iceberg_assets.maintenance.compact import compact, foretell_compaction
-from iceberg_assets.maintenance.expire import expire_snapshots
+from iceberg_assets.maintenance.expire import expire_snapshots, foretell_expiry
 from iceberg_assets.maintenance.lease import LeaseTakenError, release, standing_hold
 from iceberg_assets.maintenance.maintain import OFFERED, Asked, foretell, maintain, procedure_of
 from iceberg_assets.maintenance.maintained import Maintained, health_of
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
-from iceberg_assets.maintenance.orphans import remove_orphans
+from iceberg_assets.maintenance.orphans import foretell_orphans, remove_orphans
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.maintenance.undo import UndoRefusedError, last_maintenance, undo
 
@@ -25,7 +25,9 @@ __all__ = [
     "foretell",
     "foretell_call",
     "foretell_compaction",
+    "foretell_expiry",
     "foretell_manifests",
+    "foretell_orphans",
     "health_of",
     "last_maintenance",
     "maintain",

@@ -44,7 +44,7 @@ def compact(
     try:
         with at_work(spark, profile, spec, Operation.COMPACT.value) as held:
             # What was seen before may have been another maintainer's work, half done.
-            before = health = health_of(profile, spec)
+            before = health = health_of(profile, spec, before)
             done: dict[date, Outcome] = {}
             for day in days:
                 started = time.monotonic()
@@ -78,9 +78,9 @@ def _compact_date(
         except MainMovedError as moved:
             outcome = _outcome(Status.SKIPPED, str(moved), retryable=True)
             if not last:
-                health = health_of(profile, spec)
+                health = health_of(profile, spec, health)
                 continue
-        return outcome, health_of(profile, spec)
+        return outcome, health_of(profile, spec, health)
     raise AssertionError("unreachable")
 
 
@@ -210,7 +210,10 @@ def _rewrite(
         return refused(Operation.COMPACT, error)
     except RowsChangedError as changed:
         return replace(_outcome(Status.FAILED, str(changed)), rows_preserved=False)
-    return _measured(due, commits, cleared, _deletes(health_of(profile, spec), unit))
+    after = health_of(profile, spec)
+    if due.groups and not (commits or cleared.commits) and after.snapshot_id != health.snapshot_id:
+        return _outcome(Status.SKIPPED, "main moves: what was due was gone before the rewrite began", retryable=True)
+    return _measured(due, commits, cleared, _deletes(after, unit))
 
 
 def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared, deletes: Mapping[str, int]) -> Outcome:

@@ -1,18 +1,54 @@
-"""Snapshots expired, with regard for branches, tags, running rewrites and unfinished appends."""
+"""Snapshots expired, with regard for branches, tags, readers, running rewrites and unfinished appends."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from iceberg_assets.health import TableHealth, expirable, expire_arguments
+from pyiceberg.table import Table
+
+from iceberg_assets.health import TableHealth
+from iceberg_assets.health.expiry import (
+    against_protection,
+    expirable,
+    expire_arguments,
+    pinned_by,
+    protected_by,
+    steps,
+    unpublished,
+)
+from iceberg_assets.health.facts import Snapshot
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
+from iceberg_assets.maintenance.measure import load
+from iceberg_assets.maintenance.orphans.search import files_of
+from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
+from iceberg_assets.spec.units import format_count
 from iceberg_assets.tables import protected_since
+
+_NAME = "expire_snapshots"
+_AT_ONCE = 500
+"""So many snapshots are expired by one call: what a driver has to hold does not grow with how many there are."""
+
+
+@dataclass(frozen=True)
+class _Expiry:
+    """What would be expired of the table as it is, and what is said of the rest.
+
+    Attributes:
+        obstacle: why nothing may go.
+        notes: who holds what back.
+    """
+
+    cut_off: datetime
+    retain_last: int
+    going: tuple[Snapshot, ...]
+    obstacle: str | None
+    notes: tuple[str, ...]
 
 
 def expire_snapshots(
@@ -21,50 +57,144 @@ def expire_snapshots(
     """Expire what the policy lets go, once for all dates.
 
     Unfinished appends are recovered first: once the snapshot with their token is gone, a stalled second pick of the
-    same rows would be accepted.
+    same rows would be accepted. Many snapshots go in several calls, the oldest first.
     """
-
-    def would_go(before: TableHealth) -> tuple[datetime, int, set[int]]:
-        keep_from = protected_since(profile, spec) if spec.source else None
-        policy = spec.maintenance.expire
-        going = {snapshot.id for snapshot in expirable(before, policy, now, keep_from)}
-        return *expire_arguments(before, policy, now, keep_from), going
 
     def left_alone(before: TableHealth) -> Outcome | None:
         if reason := forbidden(before):
             return _outcome(Status.SKIPPED, reason)
-        cut_off, retain_last, going = would_go(before)
-        if going:
-            return None
-        kept = f"{len(before.snapshots)} snapshots, none to go before {cut_off:%Y-%m-%d %H:%M:%S %Z}"
-        return _outcome(Status.NOTHING_TO_DO, f"{kept}, {retain_last} kept in any case")
+        foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec))
+        if foreseen.obstacle:
+            return replace(_outcome(Status.SKIPPED, foreseen.obstacle), retryable=True)
+        return None if foreseen.going else _outcome(Status.NOTHING_TO_DO, _kept(before, foreseen))
 
     def operate(before: TableHealth, _held: Lease | None) -> Outcome:
-        cut_off, retain_last, going = would_go(before)
-        statement = call(
-            profile.catalog.name,
-            "expire_snapshots",
-            table=quote(*spec.table),
-            older_than=cut_off,
-            retain_last=retain_last,
-            stream_results=True,
-        )
+        foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec))
+        refusal = None
         try:
-            execute(spark(), statement)
+            for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
+                execute(spark(), _statement(profile, spec, cut_off, foreseen.retain_last))
         except EngineError as error:
-            return refused(Operation.EXPIRE_SNAPSHOTS, error)
+            refusal = error
         left = {snapshot.id for snapshot in health_of(profile, spec).snapshots}
-        gone = {snapshot.id for snapshot in before.snapshots} - left
+        gone = [snapshot for snapshot in before.snapshots if snapshot.id not in left]
+        if refusal and not gone:
+            return refused(Operation.EXPIRE_SNAPSHOTS, refusal)
+        said = f"{len(gone)} of {len(before.snapshots)} snapshots expired, {len(foreseen.going)} were to go"
+        done = not refusal and not any(one.id in left for one in foreseen.going)
         return replace(
             _outcome(
-                Status.PARTIAL if going & left else Status.DONE,
-                f"{len(gone)} of {len(before.snapshots)} snapshots expired, {len(going)} were to go",
+                Status.DONE if done else Status.PARTIAL,
+                "; ".join([said, *([str(refusal)] if refusal else []), *foreseen.notes]),
             ),
             productive=bool(gone),
-            details={"iceberg/expired_snapshots": len(gone), "iceberg/expirable_snapshots": len(going)},
+            details={"iceberg/expired_snapshots": len(gone), "iceberg/expirable_snapshots": len(foreseen.going)},
         )
 
     return on_the_table(spark, profile, spec, days, Operation.EXPIRE_SNAPSHOTS, operate, left_alone=left_alone)
+
+
+def foretell_expiry(profile: Profile, spec: TableSpec, *, now: datetime) -> Preview:
+    """What :func:`expire_snapshots` would do, with the files that only those snapshots hold. Needs no Spark.
+
+    Unfinished appends are left as they are, and not asked about: what an expiry keeps for them is a note.
+    """
+    health = health_of(profile, spec)
+    if reason := forbidden(health):
+        return Preview(_NAME, False, reason)
+    foreseen = _foresee(spec, health, now, None)
+    notes = foreseen.notes
+    if spec.source:
+        notes += ("appends that are under way when it runs may keep more",)
+    if foreseen.obstacle or not foreseen.going:
+        return Preview(_NAME, False, foreseen.obstacle or _kept(health, foreseen), notes=notes)
+    going = frozenset(snapshot.id for snapshot in foreseen.going)
+    removes = _only_held_by(load(profile, spec), going)
+    return Preview(
+        _NAME,
+        True,
+        f"{len(going)} of {len(health.snapshots)} snapshots before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z} would go, "
+        f"and {format_count(len(removes), 'file')} that only they hold",
+        removes,
+        tuple(snapshot.id for snapshot in foreseen.going),
+        {"iceberg/expirable_snapshots": len(going)},
+        notes,
+    )
+
+
+def _kept_for_appends(profile: Profile, spec: TableSpec) -> datetime | None:
+    return protected_since(profile, spec) if spec.source else None
+
+
+def _foresee(spec: TableSpec, health: TableHealth, now: datetime, keep_from: datetime | None) -> _Expiry:
+    policy = spec.maintenance.expire
+    going = expirable(health, policy, now, keep_from)
+    return _Expiry(
+        *expire_arguments(health, policy, now, keep_from),
+        going,
+        against_protection(health, policy, now, keep_from),
+        tuple(_notes(spec, health, now, {one.id for one in going}, keep_from)),
+    )
+
+
+def _notes(
+    spec: TableSpec, health: TableHealth, now: datetime, going: set[int], keep_from: datetime | None
+) -> Iterator[str]:
+    """Who holds snapshots back, and what was staged and never published."""
+    policy = spec.maintenance.expire
+    kinds = {ref.name: ref.kind for ref in health.refs}
+    for name, snapshot in protected_by(health, policy.protect).items():
+        yield f"a reader at {kinds[name]} {name}: all since {snapshot.committed_at:%Y-%m-%d %H:%M:%S %Z} is kept"
+    if keep_from is not None:
+        yield f"appends under way: all since {keep_from:%Y-%m-%d %H:%M:%S %Z} is kept"
+    for name, held in pinned_by(health, policy, now).items():
+        yield f"{kinds[name]} {name} holds back {format_count(len(held), 'snapshot')} ({_ids(held)})"
+    staged = unpublished(health)
+    if kept := [one for one in staged if one.id not in going]:
+        yield f"staged, not published, and kept: {_ids(kept)}"
+    if lost := [one for one in staged if one.id in going]:
+        yield f"staged, never published, and older than the cut-off: {_ids(lost)}"
+
+
+def _ids(snapshots: Sequence[Snapshot]) -> str:
+    more = f" and {len(snapshots) - 5} more" if len(snapshots) > 5 else ""
+    return ", ".join(str(one.id) for one in snapshots[:5]) + more
+
+
+def _kept(health: TableHealth, foreseen: _Expiry) -> str:
+    kept = f"{len(health.snapshots)} snapshots, none to go before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z}"
+    return "; ".join([f"{kept}, {foreseen.retain_last} kept in any case", *foreseen.notes])
+
+
+def _only_held_by(table: Table, going: frozenset[int]) -> dict[str, int]:
+    """Path and bytes of the files that these snapshots reach and no other does."""
+    snapshots, kept, read = table.metadata.snapshots, set[str](), set[str]()
+    for snapshot in snapshots:
+        if snapshot.snapshot_id not in going:
+            kept.update(path for path, _ in files_of(table, snapshot, read))
+    held = {
+        path: size
+        for snapshot in snapshots
+        if snapshot.snapshot_id in going
+        for path, size in files_of(table, snapshot, read)
+        if path not in kept
+    }
+    for one in (*table.metadata.statistics, *table.metadata.partition_statistics):
+        if one.snapshot_id in going:
+            held[one.statistics_path] = one.file_size_in_bytes
+    return {path: len(table.io.new_input(path)) if size is None else size for path, size in held.items()}
+
+
+def _statement(profile: Profile, spec: TableSpec, cut_off: datetime, retain_last: int) -> str:
+    return call(
+        profile.catalog.name,
+        _NAME,
+        table=quote(*spec.table),
+        older_than=cut_off,
+        retain_last=retain_last,
+        # The paths to delete come to the driver partition by partition.
+        stream_results=True,
+    )
 
 
 def _outcome(status: Status, reason: str) -> Outcome:

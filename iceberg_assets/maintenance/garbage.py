@@ -1,18 +1,47 @@
 """What stands in the way of deleting files of a table."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 
 from iceberg_assets.health import TableHealth
+from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.profiles import Profile, local_path, overlap
 from iceberg_assets.spec.table import format_identifier
 
 # Where a table may keep files beside its location (org.apache.iceberg.TableProperties).
 _PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+
+
+_OWNER = "iceberg-assets.owner"
+
+# By table property: whether its value says that somebody else maintains the table, and who that is. ``declared`` is
+# what our own declaration gives the property.
+_MAINTAINERS: Mapping[str, tuple[Callable[[str, str | None], bool], str]] = {
+    "self-optimizing.enabled": (lambda value, _: value.lower() == "true", "Amoro optimizes it"),
+    _OWNER: (lambda value, declared: value != declared, "another deployment maintains it"),
+}
+
+
+def maintained_elsewhere(properties: Mapping[str, str], declared: Mapping[str, str]) -> str | None:
+    """Why we are not to maintain a table: two optimizers rewrite each other's files, and each expires the other's.
+
+    Args:
+        properties: the table's.
+        declared: those that its YAML declares; a deployment names itself there, as ``iceberg-assets.owner``.
+    """
+    for name, (elsewhere, who) in _MAINTAINERS.items():
+        if name in properties and elsewhere(properties[name], declared.get(name)):
+            ours = f" or declare it in properties as '{properties[name]}'" if name == _OWNER else ""
+            return (
+                f"the table's property {name} is '{properties[name]}': {who}, and two maintainers undo each other's "
+                f"work. Take the property off the table{ours}, or leave its maintenance to them"
+            )
+    return None
 
 
 def forbidden(health: TableHealth) -> str | None:
@@ -25,13 +54,15 @@ def forbidden(health: TableHealth) -> str | None:
     return None
 
 
-def strangers(profile: Profile, health: TableHealth, landing_places: Sequence[str]) -> list[str]:
+def strangers(profiles: Sequence[Profile], health: TableHealth, landing_places: Sequence[str]) -> list[str]:
     """What else lives in the table's location, or holds it, each as words that name it and its place.
 
     Orphan removal asks this table's metadata alone, so files of another table, raw files that wait to be appended, and
     whatever a symbolic link leads to would all look like orphans.
 
     Args:
+        profiles: the table's own first, then those of all other tables that anybody declares; where two of them are of
+            one catalog it is looked at once.
         landing_places: folders in which raw files land, of every declared table.
 
     Raises:
@@ -40,18 +71,31 @@ def strangers(profile: Profile, health: TableHealth, landing_places: Sequence[st
     found = [f"raw files land in {place}" for place in landing_places if overlap([place], places(health.location, {}))]
     found += [f"a symbolic link leads from {link} to {target}" for link, target in _links_out(health.location)]
     own = places(health.location, health.properties)
-    catalog = profile.pyiceberg()
+    catalogs = {_identity(profile): profile for profile in reversed(profiles)}
+    for identity, profile in catalogs.items():
+        at_home = identity == _identity(profiles[0])
+        where = "" if at_home else f" of profile '{profile.name}'"
+        for identifier, other in _tables(profile, without=health.table if at_home else None):
+            if overlap(own, theirs := places(other.location(), other.properties)):
+                found.append(f"table {format_identifier(identifier)}{where} is at {', '.join(theirs)}")
+    return found
+
+
+def _identity(profile: Profile) -> tuple[str, str]:
+    """What two profiles of one catalog have in common: a JDBC catalog is a database, and its name in there."""
+    return os.path.realpath(profile.catalog.uri.removeprefix("sqlite:///")), profile.catalog.name
+
+
+def _tables(profile: Profile, without: tuple[str, ...] | None) -> Iterator[tuple[tuple[str, ...], Table]]:
+    """Every table of a catalog but one."""
+    catalog = open_catalog(profile)
     for namespace in _namespaces(catalog):
         for identifier in catalog.list_tables(namespace):
-            if tuple(identifier) == health.table:
-                continue
-            try:
-                other = catalog.load_table(identifier)
-            except NoSuchTableError:  # Dropped since it was listed.
-                continue
-            if overlap(own, theirs := places(other.location(), other.properties)):
-                found.append(f"table {format_identifier(tuple(identifier))} is at {', '.join(theirs)}")
-    return found
+            if tuple(identifier) != without:
+                try:
+                    yield tuple(identifier), catalog.load_table(identifier)
+                except NoSuchTableError:  # Dropped since it was listed.
+                    continue
 
 
 def places(location: str, properties: Mapping[str, str]) -> list[str]:

@@ -61,8 +61,12 @@ class Lease:
         return self._kept
 
     def hold_table(self, why: str) -> None:
-        """Never let it end, so that nobody maintains the table until a person releases it."""
-        self._write(replace(self.row, holder=why, deadline=FOREVER))
+        """Let nobody maintain the table until a person releases it.
+
+        The hold has the highest number, whoever has taken the table over from a holder that was thought dead.
+        """
+        number = 1 + max(row.number for row in read_leases(self.profile, self.row.table_uuid))
+        self._write(replace(self.row, number=number, holder=why, deadline=FOREVER))
         self._kept = True
 
     def _write(self, row: LeaseRow) -> None:
@@ -106,10 +110,12 @@ def lease(
     finally:
         taken._over.set()
         prolonging.join()
-        if not taken._kept:
-            write_lease(profile, replace(taken.row, event="released"))
-        # After the release: who creates the tag of this number from now on finds it released.
-        _drop_tags(profile, spec, taken.row.number, spark)
+        # What was done is done: a release that fails now leaves a lease that ends by itself.
+        with suppress(Exception):
+            if not taken._kept:
+                write_lease(profile, replace(taken.row, event="released"))
+            # After the release: who creates the tag of this number from now on finds it released.
+            _drop_tags(profile, spec, taken.row.number, spark)
 
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:

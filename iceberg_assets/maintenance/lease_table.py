@@ -79,9 +79,12 @@ def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
 def write_lease(profile: Profile, row: LeaseRow) -> None:
     """Add an event; now and then the table is folded."""
     catalog = profile.pyiceberg()
-    catalog.create_namespace_if_not_exists(NAME[:-1])
-    properties = STATE_PROPERTIES | {_VERSION_PROPERTY: _VERSION}
-    table = catalog.create_table_if_not_exists(NAME, _SCHEMA, properties=properties)
+    try:
+        table = catalog.load_table(NAME)
+    except NoSuchTableError:
+        catalog.create_namespace_if_not_exists(NAME[:-1])
+        properties = STATE_PROPERTIES | {_VERSION_PROPERTY: _VERSION}
+        table = catalog.create_table_if_not_exists(NAME, _SCHEMA, properties=properties)
     table.append(_to_arrow([row]))
     if len(table.metadata.snapshots) >= _FOLD_AT:
         _fold(table)

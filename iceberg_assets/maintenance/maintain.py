@@ -9,18 +9,20 @@ from pydantic import ValidationError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.maintenance.compact import compact, foretell_compaction
-from iceberg_assets.maintenance.expire import expire_snapshots
-from iceberg_assets.maintenance.maintained import Maintained
+from iceberg_assets.maintenance.expire import expire_snapshots, foretell_expiry
+from iceberg_assets.maintenance.garbage import maintained_elsewhere
+from iceberg_assets.maintenance.maintained import Maintained, health_of
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
-from iceberg_assets.maintenance.orphans import remove_orphans
+from iceberg_assets.maintenance.orphans import foretell_orphans, remove_orphans
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session
-from iceberg_assets.spec import Operation, TableSpec
+from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.spec.model import explain
 from iceberg_assets.spec.policy import MaintenancePolicy
 from iceberg_assets.spec.procedure import Procedure, Value, option_text
 from iceberg_assets.spec.procedures import PROCEDURES
+from iceberg_assets.tables.target import load_target
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,10 @@ class Asked:
         days: that it is asked for.
         now: with a zone.
         values: arguments and options of its procedure that stand in for the policy's, as ``Procedure.parse`` has them.
-        force: also on dates that data was added to within ``quiet_for``.
+        force: also what the policy holds back: dates that data was added to within ``quiet_for``, more orphans than
+            ``max_share``.
         landing_places: folders in which raw files of other tables land.
+        profiles: of all declared tables.
     """
 
     days: Sequence[date]
@@ -40,6 +44,7 @@ class Asked:
     values: Mapping[str, Value]
     force: bool = False
     landing_places: Sequence[str] = ()
+    profiles: Sequence[Profile] = ()
 
 
 def maintain(operation: Operation, spark: Session, profile: Profile, spec: TableSpec, asked: Asked) -> Maintained:
@@ -49,6 +54,9 @@ def maintain(operation: Operation, spark: Session, profile: Profile, spec: Table
         ConfigurationError: the values do not fit the table. Nothing was touched.
     """
     spec, days, now = with_values(spec, operation, asked), asked.days, asked.now
+    if reason := _maintained_elsewhere(profile, spec):
+        health = health_of(profile, spec)
+        return Maintained(health, health, dict.fromkeys(days, Outcome(operation, Status.SKIPPED, reason)))
     match operation:
         case Operation.COMPACT:
             return compact(spark, profile, spec, days, now=now, force=asked.force)
@@ -58,7 +66,7 @@ def maintain(operation: Operation, spark: Session, profile: Profile, spec: Table
         case Operation.EXPIRE_SNAPSHOTS:
             return expire_snapshots(spark, profile, spec, days, now=now)
         case Operation.REMOVE_ORPHANS:
-            return remove_orphans(spark, profile, spec, days, now=now, landing_places=asked.landing_places)
+            return remove_orphans(spark, profile, spec, days, now=now, **_elsewhere(asked))
 
 
 def foretell(operation: Operation, profile: Profile, spec: TableSpec, asked: Asked) -> Mapping[date, Preview]:
@@ -68,14 +76,28 @@ def foretell(operation: Operation, profile: Profile, spec: TableSpec, asked: Ask
         ConfigurationError: the values do not fit the table, or what the operation does cannot be foretold.
     """
     spec, now = with_values(spec, operation, asked), asked.now
+    if reason := _maintained_elsewhere(profile, spec):
+        return dict.fromkeys(asked.days, Preview(procedure_of(operation).name, False, reason))
     match operation:
         case Operation.COMPACT:
             return foretell_compaction(profile, spec, asked.days, now=now, force=asked.force)
         case Operation.REWRITE_MANIFESTS:
             arguments = procedure_of(operation).call_arguments(asked.values, now)
             return dict.fromkeys(asked.days, foretell_manifests(profile, spec, arguments=arguments))
-        case _:
-            raise ConfigurationError(f"{procedure_of(operation).name}: there is no dry run of it")
+        case Operation.EXPIRE_SNAPSHOTS:
+            return dict.fromkeys(asked.days, foretell_expiry(profile, spec, now=now))
+        case Operation.REMOVE_ORPHANS:
+            return dict.fromkeys(asked.days, foretell_orphans(profile, spec, now=now, **_elsewhere(asked)))
+
+
+def _maintained_elsewhere(profile: Profile, spec: TableSpec) -> str | None:
+    table = load_target(profile, spec)
+    return maintained_elsewhere(table.properties, spec.properties) if table else None
+
+
+def _elsewhere(asked: Asked) -> dict[str, Any]:
+    """What the search for orphans has to know beyond its table."""
+    return {"landing_places": asked.landing_places, "profiles": asked.profiles, "force": asked.force}
 
 
 def procedure_of(operation: Operation) -> Procedure:
@@ -91,7 +113,7 @@ OFFERED: Mapping[Operation, Sequence[str]] = {
     ],
     Operation.REWRITE_MANIFESTS: [one.name for one in PROCEDURES["rewrite_manifests"].arguments],
     Operation.EXPIRE_SNAPSHOTS: ["older_than", "retain_last"],
-    Operation.REMOVE_ORPHANS: ["older_than"],
+    Operation.REMOVE_ORPHANS: ["older_than", "prefix_mismatch_mode", "equal_schemes", "equal_authorities"],
 }
 """By operation: the arguments and options of its procedure that may stand in for the policy's."""
 

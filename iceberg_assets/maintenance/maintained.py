@@ -28,13 +28,13 @@ class Maintained:
     outcomes: Mapping[date, Outcome]
 
 
-def health_of(profile: Profile, spec: TableSpec) -> TableHealth:
-    """The table's health now.
+def health_of(profile: Profile, spec: TableSpec, before: TableHealth | None = None) -> TableHealth:
+    """The table's health now; ``before``, an earlier one, spares reading again what is as it was.
 
     Raises:
         ConfigurationError: there is no such table.
     """
-    health = read_health(profile, spec)
+    health = read_health(profile, spec, before=before)
     if health is None:
         raise ConfigurationError(
             f"there is no table {spec.name} in the catalog '{profile.catalog.name}' of profile '{profile.name}': "
@@ -66,12 +66,12 @@ def on_the_table(
         try:
             with at_work(spark, profile, spec, operation.value) as held:
                 # What was seen before may have been another maintainer's work, half done.
-                before = health_of(profile, spec)
+                before = health_of(profile, spec, before)
                 outcome = left_alone(before) or operate(before, held)
         except LeaseTakenError as taken:
             outcome = kept_away(operation, taken)
     outcome = replace(outcome, seconds=time.monotonic() - started)
-    return Maintained(before, health_of(profile, spec), dict.fromkeys(days, outcome))
+    return Maintained(before, health_of(profile, spec, before), dict.fromkeys(days, outcome))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from iceberg_assets.health import DataFile, DeleteFile, Manifest
 
@@ -18,6 +19,7 @@ class Preview:
             position deletes), or that would be deleted (expiry, orphans).
         snapshots: those that would leave the table (expiry), or main (a rollback).
         details: further figures, by metadata key.
+        modified: of files that would be deleted for their age (orphans): when they were last written.
         notes: what cannot be foretold, and what is worth knowing.
     """
 
@@ -28,6 +30,7 @@ class Preview:
     snapshots: tuple[int, ...] = ()
     details: Mapping[str, int | float | str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    modified: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def sizes(files: Iterable[DataFile | DeleteFile | Manifest]) -> dict[str, int]:

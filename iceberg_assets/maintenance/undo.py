@@ -49,7 +49,7 @@ def take_back(profile: Profile, spec: TableSpec, held: Lease | None, broken: Rep
     )
     if held is not None:
         held.hold_table(hold)
-    return f"nothing was taken back, since others have committed after it; the table is on hold: {hold}"
+    return f"nothing was taken back, since {_why_not(profile, spec)}; the table is on hold: {hold}"
 
 
 def roll_back(profile: Profile, spec: TableSpec, snapshot_id: int, parent_id: int) -> bool:
@@ -69,6 +69,13 @@ def roll_back(profile: Profile, spec: TableSpec, snapshot_id: int, parent_id: in
     except CommitFailedException:
         return False
     return True
+
+
+def _why_not(profile: Profile, spec: TableSpec) -> str:
+    version = load(profile, spec).metadata.format_version
+    if version > PYICEBERG_WRITES:
+        return f"a table of format version {version} cannot be put back on the condition that nobody commits meanwhile"
+    return "others have committed after it"
 
 
 def last_maintenance(profile: Profile, spec: TableSpec) -> Undo:

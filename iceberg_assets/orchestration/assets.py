@@ -7,14 +7,13 @@ import dagster as dg
 
 from iceberg_assets import maintenance
 from iceberg_assets.errors import IcebergAssetsError
-from iceberg_assets.health import TableHealth
+from iceberg_assets.health import TableHealth, on_hold
 from iceberg_assets.maintenance import Asked, Maintained, Preview
 from iceberg_assets.orchestration.checks import (
     REWRITES,
     ROWS_PRESERVED,
-    dates_in_doubt,
+    doubts,
     evaluations,
-    rows_in_doubt,
     rows_preserved,
 )
 from iceberg_assets.orchestration.launchpad import asked, launchpad
@@ -136,18 +135,22 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
                 context, table, operation, maintenance.foretell(operation, table.profile, table.spec, wanted)
             )
             if operation in REWRITES:
-                yield rows_preserved(table, operation, {}, dates_in_doubt(context.instance, table, operation))
+                yield rows_preserved(table, operation, {}, doubts(context.instance, table), settles=False)
             return
-        if operation is Operation.EXPIRE_SNAPSHOTS and (doubt := rows_in_doubt(context.instance, table)):
-            raise dg.Failure(f"nothing was expired: {doubt}", allow_retries=False)
+        doubted = doubts(context.instance, table)
+        answered = operation in REWRITES and wanted.force
+        if (hold := on_hold(doubted)) and not answered:
+            raise dg.Failure(f"nothing was done: the table is {hold}", allow_retries=False)
+        if answered and any((operation, day) in doubted for day in wanted.days):
+            maintenance.release(table.profile, table.spec)
         result = maintenance.maintain(operation, _session(context, table), table.profile, table.spec, wanted)
         shown = _shown(operation, table, result)
         said = {day: outcome_metadata(outcome) | shown.get(day, {}) for day, outcome in result.outcomes.items()}
         bad = {day: outcome.reason for day, outcome in result.outcomes.items() if not outcome.green}
         checks = []
         if operation in REWRITES:
-            doubted = dates_in_doubt(context.instance, table, operation)
-            checks = [rows_preserved(table, operation, result.outcomes, doubted)]
+            doubted = doubts(context.instance, table)
+            checks = [rows_preserved(table, operation, result.outcomes, doubted, settles=wanted.force)]
         _materialize(context, table, table.key_of(operation), result.after, said, bad, checks)
         yield dg.MaterializeResult(check_results=checks)
 
@@ -266,8 +269,8 @@ def _compact_after_append(
     except IcebergAssetsError as error:
         return dict.fromkeys(days, Outcome(Operation.COMPACT, Status.FAILED, str(error)))
     if any(one.rows_preserved is False for one in result.outcomes.values()):
-        doubted = dates_in_doubt(context.instance, table, Operation.COMPACT)
-        for check in evaluations([rows_preserved(table, Operation.COMPACT, result.outcomes, doubted)]):
+        doubted = doubts(context.instance, table)
+        for check in evaluations([rows_preserved(table, Operation.COMPACT, result.outcomes, doubted, settles=False)]):
             context.instance.report_runless_asset_event(check)
     return result.outcomes
 

@@ -128,8 +128,8 @@ def _tables(context: dg.ComponentLoadContext) -> list[IcebergTable]:
     return context.component_tree.get_all_components(of_type=IcebergTable)
 
 
-def _location(context: dg.ComponentLoadContext) -> tuple[bool, tuple[str, ...]]:
-    """Of all tables together: whether they live in several profiles, and where their raw files land.
+def _location(context: dg.ComponentLoadContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of all tables together: the names of their profiles, and where their raw files land.
 
     Raises:
         ConfigurationError: two declarations are of one table.
@@ -137,11 +137,11 @@ def _location(context: dg.ComponentLoadContext) -> tuple[bool, tuple[str, ...]]:
     tables = _tables(context)
     check_declared_once((one.declared_in, profile_name(one.spec.profile), one.spec) for one in tables)
     profiles = {load_profile(one.spec.profile, one.root).name for one in tables}
-    return len(profiles) > 1, tuple(sorted({one.spec.source.root for one in tables if one.spec.source}))
+    return tuple(sorted(profiles)), tuple(sorted({one.spec.source.root for one in tables if one.spec.source}))
 
 
 @cache
-def _bound(component: IcebergTable, several_profiles: bool, landing_places: tuple[str, ...]) -> TableAsset:
+def _bound(component: IcebergTable, profiles: tuple[str, ...], landing_places: tuple[str, ...]) -> TableAsset:
     """The same object each time, so that both components speak of one job."""
     profile = load_profile(component.spec.profile, component.root)
-    return TableAsset(component.spec, profile, component.root, several_profiles, landing_places)
+    return TableAsset(component.spec, profile, component.root, len(profiles) > 1, landing_places, profiles)

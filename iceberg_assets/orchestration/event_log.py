@@ -1,7 +1,7 @@
 """What Dagster's instance knows about a table: earlier attempts, what was shown, what runs."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from math import inf
@@ -21,8 +21,10 @@ from iceberg_assets.spec import Attempt, Operation, Status
 Running = tuple[Operation | None, date]
 """An operation, or None for an append, that is queued or running for a date."""
 
-_FAILED_RUNS = 50
-"""So many failed runs of a table's job are looked at; older failures no longer delay anything."""
+_FAILED_RUNS = 200
+"""So many failed runs of a table's job are looked at: more than fail before all dates of it are given up."""
+
+_STATUSES = {one.value: one for one in Status}
 
 _AT_ONCE = 500
 """So many events are fetched by one query."""
@@ -54,25 +56,33 @@ class Events:
 
     Args:
         instance: whose they are.
-        known: by storage id, what was read earlier; what is read now is added.
+        known: by storage id, what was read earlier; what is read now is added. None: of no date.
     """
 
-    def __init__(self, instance: dg.DagsterInstance, known: dict[int, Event]) -> None:
+    def __init__(self, instance: dg.DagsterInstance, known: dict[int, Event | None]) -> None:
         self.instance = instance
         self._known = known
 
-    def latest(self, key: dg.AssetKey, kind: dg.DagsterEventType, deadline: float = inf) -> dict[date, Event]:
+    def latest(
+        self,
+        key: dg.AssetKey,
+        kind: dg.DagsterEventType,
+        deadline: float = inf,
+        days: Collection[date] | None = None,
+    ) -> dict[date, Event]:
         """By date, the newest event of that kind that the asset has.
 
         Args:
             key: the asset.
             kind: materializations or observations.
+            days: these alone; None: all.
             deadline: of ``time.monotonic()``. What was read by then stays known.
 
         Raises:
             TimeoutError: the deadline passed.
         """
-        ids = self.instance.event_log_storage.get_latest_storage_id_by_partition(key, kind).values()
+        of = None if days is None else {day.isoformat() for day in days}
+        ids = self.instance.event_log_storage.get_latest_storage_id_by_partition(key, kind, of).values()
         unread = sorted(set(ids) - self._known.keys())
         materialized = kind is dg.DagsterEventType.ASSET_MATERIALIZATION
         fetch = self.instance.fetch_materializations if materialized else self.instance.fetch_observations
@@ -82,29 +92,34 @@ class Events:
             some = unread[begin : begin + _AT_ONCE]
             records = fetch(dg.AssetRecordsFilter(asset_key=key, storage_ids=some), limit=len(some)).records
             self._known.update((record.storage_id, _event(record)) for record in records)
-        found = (self._known[id_] for id_ in ids if id_ in self._known)
-        return {event.day: event for event in found}
+        found = (self._known.get(id_) for id_ in ids)
+        return {event.day: event for event in found if event}
 
 
-def _event(record: dg.EventLogRecord) -> Event:
+def _event(record: dg.EventLogRecord) -> Event | None:
+    """What the record says. Anybody may report events of the asset, with partitions and words of his own."""
     shown = record.asset_materialization or record.asset_observation
-    assert shown is not None
+    day = _date(shown.partition) if shown else None
+    if shown is None or day is None:
+        return None
     said = {name: value.value for name, value in shown.metadata.items() if name in (STATUS, PRODUCTIVE, DIGEST)}
     return Event(
-        day=date.fromisoformat(shown.partition or ""),
+        day=day,
         at=datetime.fromtimestamp(record.timestamp, UTC),
         run_id=record.run_id,
-        status=Status(str(said.get(STATUS, Status.DONE.value))),
+        status=_STATUSES.get(str(said.get(STATUS)), Status.DONE),
         productive=bool(said.get(PRODUCTIVE, False)),
         digest=str(said.get(DIGEST, "")),
     )
 
 
-def shown_digests(events: Events, table: TableAsset, deadline: float = inf) -> dict[date, str]:
-    """By date, the digest of its files that the table's own asset showed last."""
+def shown_digests(
+    events: Events, table: TableAsset, days: Collection[date] | None, deadline: float = inf
+) -> dict[date, str]:
+    """By date, the digest of its files that the table's own asset showed last; ``days`` None: of all."""
     newest: dict[date, Event] = {}
     for kind in (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION):
-        for day, event in events.latest(table.key, kind, deadline).items():
+        for day, event in events.latest(table.key, kind, deadline, days).items():
             if day not in newest or newest[day].at < event.at:
                 newest[day] = event
     return {day: event.digest for day, event in newest.items()}
@@ -157,8 +172,8 @@ def running(context: dg.SensorEvaluationContext, tables: Sequence[TableAsset]) -
         target = backfill.get_asset_backfill_data(graph).target_subset
         for table in tables:
             for key in table.keys & target.asset_keys:
-                days = [date.fromisoformat(k) for k in target.get_partitions_subset(key).get_partition_keys()]
-                found[table.key] |= set(_jobs(table, {key}, days))
+                days = (_date(one) for one in target.get_partitions_subset(key).get_partition_keys())
+                found[table.key] |= set(_jobs(table, {key}, [day for day in days if day]))
     return found
 
 
@@ -180,12 +195,16 @@ def _selected(run: dg.DagsterRun, table: TableAsset) -> Set[dg.AssetKey]:
 
 
 def _days(tags: Mapping[str, str]) -> list[date]:
-    first = tags.get(ASSET_PARTITION_RANGE_START_TAG) or tags.get(PARTITION_NAME_TAG)
-    last = tags.get(ASSET_PARTITION_RANGE_END_TAG) or tags.get(PARTITION_NAME_TAG)
-    if first is None or last is None:
-        return []
-    try:
-        start, end = date.fromisoformat(first), date.fromisoformat(last)
-    except ValueError:  # Other assets of the instance have other partitions.
+    start = _date(tags.get(ASSET_PARTITION_RANGE_START_TAG) or tags.get(PARTITION_NAME_TAG))
+    end = _date(tags.get(ASSET_PARTITION_RANGE_END_TAG) or tags.get(PARTITION_NAME_TAG))
+    if start is None or end is None:
         return []
     return [start + timedelta(days=n) for n in range((end - start).days + 1)]
+
+
+def _date(partition: str | None) -> date | None:
+    """The date that a partition key names; None: it names none, since other assets have other partitions."""
+    try:
+        return date.fromisoformat(partition or "")
+    except ValueError:
+        return None

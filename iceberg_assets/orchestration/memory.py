@@ -7,7 +7,8 @@ from itertools import groupby
 
 import dagster as dg
 
-from iceberg_assets.health import ManifestCache, TableHealth, metadata_pointers, read_health
+from iceberg_assets.health import Doubted, ManifestCache, TableHealth, metadata_pointers, read_health
+from iceberg_assets.orchestration.checks import doubts
 from iceberg_assets.orchestration.event_log import Event, Events, attempts, touched_since
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Attempt
@@ -27,6 +28,8 @@ class _Known:
     newest: date
     health: TableHealth
     history: Sequence[Attempt] | None = None
+    shown: TableHealth | None = None
+    doubted: Doubted = ()
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,16 @@ class Seen:
 
     Attributes:
         history: the attempts on it; none where there is no table to decide on.
+        doubted: the rewrites that changed rows and are not settled.
         touched: something was committed or a run has ended since the tick before.
+        shown: the health of which a tick before has shown every date.
     """
 
     health: TableHealth | None
     history: Sequence[Attempt]
+    doubted: Doubted
     touched: bool
+    shown: TableHealth | None = None
 
 
 @dataclass
@@ -50,7 +57,7 @@ class Memory:
     _storage: str = ""
     _runs_seen: datetime | None = None
     _known: dict[dg.AssetKey, _Known] = field(default_factory=dict)
-    _events: dict[int, Event] = field(default_factory=dict)
+    _events: dict[int, Event | None] = field(default_factory=dict)
 
     def begin(self, instance: dg.DagsterInstance, tables: Sequence[TableAsset]) -> None:
         """Forget the attempts of tables that a run was about since the tick before."""
@@ -77,18 +84,24 @@ class Memory:
         """
         if pointer is None:
             self._known.pop(table.key, None)
-            return Seen(None, (), touched=True)
+            return Seen(None, (), (), touched=True)
         known, newest = self._known.get(table.key), table.spec.dates.last(datetime.now(UTC))
         touched = known is None or known.pointer != pointer or known.history is None
         if known is None or (known.pointer, known.newest) != (pointer, newest):
-            health = read_health(table.profile, table.spec, cache=cache, deadline=deadline)
+            before = known.health if known else None
+            health = read_health(table.profile, table.spec, before=before, cache=cache, deadline=deadline)
             if health is None:
-                return Seen(None, (), touched=True)
-            known = self._known[table.key] = _Known(health.metadata_location, newest, health)
+                return Seen(None, (), (), touched=True)
+            shown = known.shown if known else None
+            known = self._known[table.key] = _Known(health.metadata_location, newest, health, shown=shown)
             self._bound(table.key)
         if known.history is None:
-            known.history = attempts(self.events(instance), table, deadline)
-        return Seen(known.health, known.history, touched)
+            known.history, known.doubted = attempts(self.events(instance), table, deadline), doubts(instance, table)
+        return Seen(known.health, known.history, known.doubted, touched, known.shown)
+
+    def showed(self, table: TableAsset) -> None:
+        """Remember that every date of the table, as it was looked at last, is shown."""
+        self._known[table.key].shown = self._known[table.key].health
 
     def events(self, instance: dg.DagsterInstance) -> Events:
         """The instance's events, those that were read earlier at hand."""

@@ -12,12 +12,12 @@ import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 from pydantic import TypeAdapter
 
-from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, plan
+from iceberg_assets.health import ManifestCache, Plan, Request, TableHealth, compaction_unit, plan
 from iceberg_assets.orchestration.checks import (
     evaluate_declaration,
     evaluate_health,
     evaluate_source,
+    evaluate_unreadable,
     evaluate_upkeep,
     evaluations,
 )
@@ -126,26 +126,35 @@ def evaluate(
             if isinstance(pointer, Exception):
                 raise pointer
             looked = memory.look(context.instance, table, pointer, cache, deadline)
-            decided = plan(table.spec, looked.health, looked.history, in_flight[table.key], datetime.now(UTC))
+            now, about = datetime.now(UTC), in_flight[table.key]
+            decided = plan(table.spec, looked.health, looked.history, about, now, looked.doubted)
             tick.decide(table, looked, decided, operations)
             if Operation.COMPACT not in operations:
                 continue
-            events, health = memory.events(context.instance), looked.health
-            new = health and shown.get(name) != health.metadata_location
-            if health and new and _show(tick, table, health, decided, events, deadline):
-                shown[name] = health.metadata_location
+            health, before = looked.health, shown.get(name)
+            new = health and before != health.metadata_location
+            if health and new:
+                # The cursor is stored after the events: it alone knows that they were.
+                told = looked.shown if looked.shown and looked.shown.metadata_location == before else None
+                if _show(tick, table, health, told, decided, memory.events(context.instance), deadline):
+                    shown[name] = health.metadata_location
+                    memory.showed(table)
             if new or looked.touched or _checks_are_due(table, checked.get(name)):
                 checked[name] = _check(context, tick, table, looked, decided, checked.get(name), committed=bool(new))
-        except TimeoutError as late:
-            unreached = name
-            tick.reasons.append(f"{name}: {late} within {_TICK_SECONDS} s, the next tick begins with it")
-            break
         except Exception as error:
+            # A store that does not answer in time says the same, long before the tick's own time is over.
+            if isinstance(error, TimeoutError) and time.monotonic() > deadline:
+                unreached = name
+                tick.reasons.append(f"{name}: {error} within {_TICK_SECONDS} s, the next tick begins with it")
+                break
             # Whatever is wrong with one table, the others are looked at.
             context.log.exception(f"{name} could not be looked at")
-            if isinstance(error, ConfigurationError) and Operation.COMPACT in operations:
-                checked[name] = _check_declaration(context, tick, table, checked.get(name))
+            if Operation.COMPACT in operations:
+                checked[name] = _check_unreadable(context, tick, table, error, checked.get(name))
             tick.reasons.append(f"{name} could not be looked at: {type(error).__name__}: {error}")
+    if tick.requests:
+        # Dagster shows no skip reason with a tick that asks for something: what else was decided is in its log.
+        context.log.info("\n".join(tick.reasons))
     return dg.SensorResult(
         run_requests=tick.requests,
         skip_reason=None if tick.requests else dg.SkipReason("\n".join(tick.reasons) or "no table is declared"),
@@ -154,18 +163,33 @@ def evaluate(
     )
 
 
-def _show(tick: Tick, table: TableAsset, health: TableHealth, decided: Plan, events: Events, deadline: float) -> bool:
-    """Record the dates that changed, as observations.
+def _show(
+    tick: Tick,
+    table: TableAsset,
+    health: TableHealth,
+    told: TableHealth | None,
+    decided: Plan,
+    events: Events,
+    deadline: float,
+) -> bool:
+    """Record the dates that changed, as observations; those of ``told`` are shown already.
 
     Returns:
         False where there were more dates than one tick shows.
     """
-    shown = shown_digests(events, table, deadline)
     partitions = table.spec.dates.between(table.spec.dates.start, date.max, datetime.now(UTC))
-    new = [day for day in partitions if day in health.dates and shown.get(day) != health.dates[day].digest]
+    if told:
+        partitions = [day for day in partitions if health.dates.get(day) != told.dates.get(day)]
+    # An append shows the date that it was about itself.
+    shown = shown_digests(events, table, partitions if told else None, deadline)
+    # A date whose last file went has the digest of none.
+    digests = {day: found.digest for day, found in health.dates.items()}
+    new = [day for day in partitions if digests.get(day, "") != shown.get(day, "")]
     said = event_metadata(table.spec, health)
     for day in new[:_OBSERVED_DATES]:
-        words = observed(decided.reason_of(Operation.COMPACT, day))
+        # What is done about a date may be done with the date that stands for its month, year or table.
+        carrier = compaction_unit(table.spec, health, day, datetime.now(UTC)).carrier
+        words = observed(decided.reason_of(Operation.COMPACT, carrier))
         tick.events.append(dg.AssetObservation(table.key, partition=day.isoformat(), metadata=said(day, words)))
     return len(new) <= _OBSERVED_DATES
 
@@ -215,11 +239,18 @@ def _check(
     }
 
 
-def _check_declaration(
-    context: dg.SensorEvaluationContext, tick: Tick, table: TableAsset, before: Mapping[str, Any] | None
+def _check_unreadable(
+    context: dg.SensorEvaluationContext,
+    tick: Tick,
+    table: TableAsset,
+    error: Exception,
+    before: Mapping[str, Any] | None,
 ) -> Mapping[str, Any]:
-    """The one check of a table that tells nothing else, perhaps because its column of dates is gone."""
-    said = _record(tick, evaluate_declaration(table), before, anew=before is None)
+    """The one check of a table that tells nothing else, perhaps because its column of dates is gone.
+
+    It is evaluated again as soon as the table can be looked at.
+    """
+    said = _record(tick, evaluate_unreadable(table, error), before, anew=before is None) | {"at": 0}
     kept = before or {"materialized": _materialized(context, table), "watch": _WATCH.dump_python(Watch(), mode="json")}
     return {**kept, **said}
 

@@ -1,5 +1,6 @@
 """One declared table as Dagster knows it: its keys, partitions, pools and job."""
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -12,6 +13,9 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Operation, TableSpec
 from iceberg_assets.spec.names import slug
 
+# Dagster makes the names of ops, inputs and checks of the keys, and refuses what is not such a name.
+_AN_OPS_NAME = re.compile(r"[A-Za-z0-9_]+")
+
 
 @dataclass(frozen=True)
 class TableAsset:
@@ -21,6 +25,7 @@ class TableAsset:
         root: the project's folder, which profiles are read from.
         several_profiles: whether tables of this location live in more than one profile; then keys begin with it.
         landing_places: the folders in which raw files of the location's tables land; never orphans of this one.
+        profiles: names of those of the location's tables; what their catalogs have is no orphan of this one either.
     """
 
     spec: TableSpec
@@ -28,11 +33,13 @@ class TableAsset:
     root: Path
     several_profiles: bool = False
     landing_places: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> dg.AssetKey:
-        """``[<profile>/]<namespace…>/<table>``."""
-        return dg.AssetKey([*([self.profile.name] if self.several_profiles else []), *self.spec.table])
+        """``[<profile>/]<namespace…>/<table>``; of a part that Dagster can name no op by, its slug."""
+        path = [*([self.profile.name] if self.several_profiles else []), *self.spec.table]
+        return dg.AssetKey([part if _AN_OPS_NAME.fullmatch(part) else slug(part) for part in path])
 
     def key_of(self, operation: Operation) -> dg.AssetKey:
         """The asset of a maintenance operation, below the table's."""
@@ -65,14 +72,14 @@ class TableAsset:
 
     @cached_property
     def partitions(self) -> dg.DailyPartitionsDefinition:
-        """The dates of the table; without an ``end`` today is the newest."""
+        """The dates of the table; the newest is today, or the ``end`` where that has come."""
         dates = self.spec.dates
-        # Dagster's end is exclusive, and without one the current day is no partition yet.
+        # Dagster's end is exclusive, and by itself the current day is no partition yet.
         return dg.DailyPartitionsDefinition(
             start_date=dates.start.isoformat(),
             end_date=(dates.end + timedelta(days=1)).isoformat() if dates.end else None,
             timezone=dates.timezone,
-            end_offset=0 if dates.end else 1,
+            end_offset=1,
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.procedure import argument_schema, option_text
@@ -93,6 +93,19 @@ class Manifests(SpecModel):
     min_count: int = Field(default=20, ge=2)
 
 
+class Protect(SpecModel):
+    """Readers that are behind: what they have still to read is kept.
+
+    Attributes:
+        tags: patterns of the names of tags and branches at which readers stand, such as ``reader_*``. The snapshot of
+            each that matches stays, and every later one.
+        lag: how far behind a reader may be: nothing younger than this goes.
+    """
+
+    tags: tuple[str, ...] = ()
+    lag: Age = timedelta(0)
+
+
 class Expire(SpecModel):
     """``expire_snapshots``.
 
@@ -101,25 +114,61 @@ class Expire(SpecModel):
             else 5 d.
         retain_last: keep at least so many; unset: the table's ``history.expire.min-snapshots-to-keep``, else 1.
         minimum_age: nothing younger goes, so that a running rewrite's starting snapshot is never expired.
+        protect: readers whose snapshots are kept.
     """
 
     older_than: Age | None = None
     retain_last: int | None = Field(default=None, ge=1)
     minimum_age: Age = timedelta(hours=24)
+    protect: Protect = Protect()
+
+
+class Quarantine(SpecModel):
+    """Orphans are moved out of the way first, and deleted when ``for`` has passed."""
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+
+    lasts: Age = Field(default=timedelta(days=7), alias="for")
 
 
 class Orphans(SpecModel):
-    """``remove_orphan_files``: files older than ``older_than``, looked for once in ``every``."""
+    """``remove_orphan_files``: files older than ``older_than``, looked for once in ``every``.
+
+    Attributes:
+        max_share: where more than this share of the files below the table's location would go, none goes: it is
+            rather a mistake than garbage. The first 20 files always may.
+        quarantine: move orphans out of the way first. Unset: they are deleted.
+        prefix_mismatch_mode: what becomes of files whose path is that of a live file, under another scheme or
+            authority. ``ERROR`` removes nothing and says so; ``IGNORE`` leaves those files alone.
+        equal_schemes, equal_authorities: those that mean the same, such as ``{"s3a,s3n": "s3"}``.
+    """
 
     older_than: Age = timedelta(days=3)
     every: Age = timedelta(days=7)
+    max_share: float = Field(default=0.1, gt=0, le=1)
+    quarantine: Quarantine | None = None
+    prefix_mismatch_mode: Literal["ERROR", "IGNORE"] = "ERROR"
+    equal_schemes: Mapping[str, str] = Field(default_factory=dict)
+    equal_authorities: Mapping[str, str] = Field(default_factory=dict)
 
     @field_validator("older_than")
     @classmethod
     def _keep_the_floor(cls, value: timedelta) -> timedelta:
+        if value < timedelta(0):
+            raise ValueError("expected an age, or a moment in the past: a cut-off in the future takes live files")
         if value < ORPHAN_FLOOR:
             raise ValueError("expected at least 24h: files of a write in progress are not in any metadata yet")
         return value
+
+    @field_validator("prefix_mismatch_mode", mode="before")
+    @classmethod
+    def _never_delete_what_may_live(cls, value: object) -> object:
+        if str(value).upper() == "DELETE":
+            raise ValueError(
+                "DELETE deletes live files where a table's paths have two spellings; say which are the same with "
+                "equal_schemes or equal_authorities"
+            )
+        return str(value).upper()
 
 
 class MaintenancePolicy(SpecModel):

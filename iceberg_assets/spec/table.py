@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
+from iceberg_assets.spec.landing import ambiguity
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.names import STATE_NAMESPACE, is_reserved
 from iceberg_assets.spec.policy import Checks, MaintenancePolicy
@@ -116,9 +117,11 @@ class Source(SpecModel):
 
     @model_validator(mode="after")
     def _a_folder_for_each_date(self) -> "Source":
-        one, other = date(2013, 1, 31), date(2013, 2, 28)
-        if one.strftime(self.path) == other.strftime(self.path) or not re.search(r"%-?d|%j|%F", self.path):
-            raise ValueError("path: expected the date in it as strftime fields, such as data/raw/%Y-%m-%d/*.parquet")
+        if why := ambiguity(self.path):
+            raise ValueError(
+                "path: expected the date in it as strftime fields, such as data/raw/%Y-%m-%d/*.parquet, and each file "
+                f"under one date: {why}"
+            )
         return self
 
     @model_validator(mode="after")

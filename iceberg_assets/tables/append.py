@@ -6,9 +6,9 @@ from datetime import date
 from functools import cache
 from time import monotonic
 
-from iceberg_assets.errors import ClaimInDoubtError, SourceError
+from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session
+from iceberg_assets.spark import Session, in_brief
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.claims import Content, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows
@@ -205,7 +205,7 @@ class _Append:
                 failure = error
                 continue
             return judged
-        said = _in_brief(failure) if failure else "others keep making it anew"
+        said = in_brief(failure) if failure else "others keep making it anew"
         raise SourceError(f"{self.spec.name}: its columns could not be changed: {said}")
 
     def together_else_alone(self, pending: Mapping[date, tuple[Footer, ...]]) -> None:
@@ -266,7 +266,8 @@ class _Append:
         return Publisher(self.spark(), self.profile, self.spec, self.now, self.on_step, self.replaces, counted)
 
     def failed(self, day: date, error: Exception) -> None:
-        self.ended(day, Status.FAILED, _in_brief(error))
+        said = str(error).replace("\n", " ") if isinstance(error, IcebergAssetsError) else in_brief(error)
+        self.ended(day, Status.FAILED, said)
 
     def ended(
         self,
@@ -285,10 +286,3 @@ class _Append:
         self.outcomes[day] = AppendOutcome(
             day, status, said, files, rows, late or {}, snapshot_id, seconds, problems, notes
         )
-
-
-def _in_brief(error: Exception) -> str:
-    """What happened, without the engine's stack; Py4J's own first line says nothing."""
-    lines = [line.strip(" :") for line in str(error).splitlines() if not line.startswith("An error occurred while")]
-    told = lines if isinstance(error, SourceError) else lines[:1]
-    return " ".join(line for line in told if line)[:2000] or type(error).__name__

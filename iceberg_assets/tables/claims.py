@@ -151,7 +151,8 @@ class LedgerState:
         entries: the files whose rows are in the table, of the dates that were read.
         superseded: those whose rows were, until a later claim replaced their date.
         confirmed: the files of the entries, by path.
-        batches: confirmed claims with a snapshot, the ``n`` of the next claim.
+        batches: confirmed claims with a snapshot, the ``n`` of the next claim; where a table was adopted whose ledger
+            was lost, counted on from the tokens that it carried.
         open: claims that have no end yet.
         abandoned: claims that ended so, and when.
         claims: all of them, by id.
@@ -180,12 +181,18 @@ class LedgerState:
             if row.event in _WEIGHT and (known is None or _WEIGHT[row.event] > _WEIGHT[known.event]):
                 ends[row.claim] = row
         entries, superseded = _entries(rows, claims, ends)
-        confirmed = [claims[id_] for id_, end in ends.items() if end.event is Event.CONFIRMED]
+        picked = [id_ for id_, end in ends.items() if end.event is Event.CONFIRMED and end.snapshot_id is not None]
         return cls(
             entries=entries,
             superseded=superseded,
             confirmed={entry.file.path: entry.file for entry in entries},
-            batches=sum(ends[claim.id].snapshot_id is not None for claim in confirmed),
+            batches=max(
+                [
+                    0,
+                    *(claims[id_].n for id_, end in ends.items() if end.event is Event.ADOPTED),
+                    *(claims[id_].n + 1 for id_ in picked),
+                ]
+            ),
             open=tuple(claim for claim in claims.values() if claim.id not in ends),
             abandoned=tuple((claims[id_], end.at) for id_, end in ends.items() if end.event is Event.ABANDONED),
             claims=claims,

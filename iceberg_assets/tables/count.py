@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 
 from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import quote
+from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import Content
 from iceberg_assets.tables.create import escaped, with_derived
@@ -68,7 +68,7 @@ def _counts_by_reading(
     frame = read_raw(spark, profile, spec, files)
     column = spec.dates.column
     assert column is not None, "a table with a source has a column of dates"
-    day = _date_of(frame.schema[column].dataType, functions.expr(quote(column)))
+    day = _within_python(_date_of(frame.schema[column].dataType, functions.expr(quote(column))))
     counted = (
         frame.select(functions.col("_metadata.file_path").alias("file"), day.alias("day"))
         .groupBy("file", "day")
@@ -87,6 +87,14 @@ def _date_of(kind: "DataType", column: "Column") -> "Column":
     if isinstance(kind, TimestampType):
         return functions.date_from_unix_date(functions.floor(functions.unix_seconds(column) / 86400).cast("int"))
     return column.cast("date")
+
+
+def _within_python(day: "Column") -> "Column":
+    """The date, or the nearest that Python has: Spark's go on for thousands of years on either side."""
+    from pyspark.sql import functions
+
+    first, last = functions.expr(literal(date.min)), functions.expr(literal(date.max))
+    return functions.when(day < first, first).when(day > last, last).otherwise(day)
 
 
 def contents_of(counts: Iterable[RowCount]) -> dict[RawFile, Content]:

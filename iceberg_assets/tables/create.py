@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile, overlap
-from iceberg_assets.spark import literal, quote
+from iceberg_assets.spark import in_brief, literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.spec.table import PartitionField
@@ -49,7 +49,8 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
         True if the table was made now.
 
     Raises:
-        ConfigurationError: the declaration does not fit the columns, or the places overlap. Nothing was made.
+        ConfigurationError: the declaration does not fit the columns, the places overlap, or Iceberg refuses the table:
+            a property's value, a transform of a type that has it not, a catalog that cannot be written to.
     """
     existing = load_target(profile, spec)
     if existing is not None:
@@ -60,10 +61,15 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
     check_places(profile, spec)
     schema = _schema(spark, spec, columns)
     check_columns(spec, {field.name: field.dataType.typeName() for field in schema.fields})
-    for namespace in ((STATE_NAMESPACE,), spec.table[:-1]):
-        statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"
-        _unless_there(spark, statement, profile.pyiceberg().namespace_exists, namespace)
-    return _unless_there(spark, _statement(profile, spec, schema), profile.pyiceberg().table_exists, spec.table)
+    try:
+        for namespace in ((STATE_NAMESPACE,), spec.table[:-1]):
+            statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"
+            _unless_there(spark, statement, profile.pyiceberg().namespace_exists, namespace)
+        return _unless_there(spark, _statement(profile, spec, schema), profile.pyiceberg().table_exists, spec.table)
+    except Exception as error:
+        raise ConfigurationError(
+            f"{spec.name} cannot be made as it is declared: {in_brief(error)}; see partition_by and properties"
+        ) from error
 
 
 def _unless_there(
@@ -92,7 +98,7 @@ def with_derived(frame: "DataFrame", spec: TableSpec) -> "DataFrame":
         try:
             frame.select(functions.expr(expression))
         except (AnalysisException, ParseException) as error:
-            said = str(error).strip().splitlines()[0]
+            said = in_brief(error)
             raise ConfigurationError(f"{spec.name}: derive.{name}: {expression!r} is not usable: {said}") from None
     derived = [functions.expr(expression).alias(name) for name, expression in spec.derive.items()]
     return frame.select("*", *derived)

@@ -1,6 +1,6 @@
 """Whether a table's declaration fits its columns, and a table that is there already. Pure functions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pyiceberg.table import Table
 from pyiceberg.transforms import VoidTransform
@@ -9,7 +9,7 @@ from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import is_reserved
 from iceberg_assets.spec.table import PartitionField
-from iceberg_assets.tables.source import nearest
+from iceberg_assets.tables.source import differing_in_case, nearest
 
 # As Spark and as PyIceberg spell them.
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz", "timestamptz")
@@ -75,10 +75,12 @@ def _about_derived(spec: TableSpec, columns: Mapping[str, str]) -> Iterator[str]
             )
 
 
-def _about_names(columns: Iterable[str]) -> Iterator[str]:
+def _about_names(columns: Collection[str]) -> Iterator[str]:
     for name in columns:
         if is_reserved(name):
             yield f"source: Iceberg and Spark keep the name of the table's column '{name}' for themselves; rename it"
+    for twins in differing_in_case(columns):
+        yield f"source: the table's {' and '.join(twins)} differ in case only, so Spark takes them for one; rename one"
 
 
 def _about_partitions(spec: TableSpec, table: Table) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Literal
 
 from iceberg_assets.spec.names import is_reserved
@@ -70,8 +71,9 @@ class _Findings:
 
 def unreadable(files: Iterable[UnreadableFile]) -> tuple[Problem, ...]:
     """The files without a footer, as problems."""
-    way_out = "repair or remove the file, or set source.bad_files to quarantine"
-    return tuple(Problem(bad.file, "", str(bad), way_out) for bad in files)
+    repair = "repair or remove the file, or set source.bad_files to quarantine"
+    wait = "give this user the right to read it, or wait until whoever moved it is done"
+    return tuple(Problem(bad.file, "", str(bad), repair if bad.opened else wait) for bad in files)
 
 
 def fit(
@@ -98,7 +100,7 @@ def fit(
             # What the next files are compared with is what the table will be then.
             columns = evolved(columns, found.changes)
             known[footer.fields] = found
-        problems += [Problem(footer.file, *problem) for problem in found.problems]
+        problems += [Problem(footer.file, *problem) for problem in (*found.problems, *_unopened(footer, columns))]
         ignored.update(found.ignored)
         missing.update(found.missing)
     return Fit(
@@ -106,6 +108,16 @@ def fit(
         columns,
         (*_note(ignored, "ignored (new_columns: ignore)"), *_note(missing, "missing, so null")),
     )
+
+
+def _unopened(footer: Footer, table: Sequence[Field]) -> Iterable[tuple[str, str, str]]:
+    """What Spark fails at while it reads: a file's name, and how the columns that it reads are stored."""
+    if footer.file.path.startswith("/") and ":" in PurePath(footer.file.path).name:
+        yield "", "its name holds a colon, which Hadoop's local file system does not open", "rename it"
+    names = {column.name for column in table}
+    for path, how in footer.foreign:
+        if path in names or path.partition(".")[0] in names:
+            yield path, f"is stored as {how}, which Spark does not read", "write it by another codec or encoding"
 
 
 def _note(columns: Mapping[str, int], what: str) -> list[str]:
@@ -161,6 +173,8 @@ def _compare_new(raw: Field, path: Path, hint: str, new_columns: NewColumns, fou
     elif new_columns == "fail":
         way_out = "add it to the table, leave it out, or set source.new_columns to ignore or evolve"
         found.problems.append((name, f"is not in the table{hint}", way_out))
+    elif not raw.name:
+        found.problems.append(("", "a column has no name, which Iceberg does not write", "name it"))
     elif len(path) == 1 and is_reserved(name):
         found.problems.append((name, "has a name that Iceberg and Spark keep for themselves", "rename it"))
     elif kind is None:
@@ -176,7 +190,9 @@ def _compare_types(raw: FieldType, table: FieldType, path: Path, new_columns: Ne
         case ListOf(), ListOf():
             _compare_types(raw.element.type, table.element.type, (*path, "element"), new_columns, found)
         case MapOf(), MapOf():
-            _compare_types(raw.key.type, table.key.type, (*path, "key"), new_columns, found)
+            # Iceberg does not change the keys of a map.
+            policy = "fail" if new_columns == "evolve" else new_columns
+            _compare_types(raw.key.type, table.key.type, (*path, "key"), policy, found)
             _compare_types(raw.value.type, table.value.type, (*path, "value"), new_columns, found)
         case Scalar(), Scalar() if readable(raw, table):
             return

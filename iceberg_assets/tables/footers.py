@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache, partial
 from itertools import islice
@@ -23,6 +23,8 @@ from iceberg_assets.tables.source import RawFile
 _BATCH = 1000
 # A few footers are read before anybody sees a bar.
 _WORTH_A_BAR = 200
+# What Spark 4.1 comes without a codec or a decoder for; measured, see test_corpus.py.
+_FOREIGN = frozenset({"BROTLI", "BYTE_STREAM_SPLIT"})
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Footer:
         null_free: of the columns that were asked for, those that have no null by the footer's statistics.
         dates: how many rows fall on which date, where the statistics of the column that was asked for say of each row
             group that it lies on one; None where they do not.
+        foreign: columns, dotted, that are stored in a way that Spark has no reader for, each with that way.
     """
 
     file: RawFile
@@ -40,17 +43,25 @@ class Footer:
     rows: int
     null_free: frozenset[str] = frozenset()
     dates: tuple[tuple[date, int], ...] | None = None
+    foreign: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class UnreadableFile:
-    """A file that is empty, truncated or not Parquet, and what the reader says of it."""
+    """A file that is empty, truncated or not Parquet, and what the reader says of it.
+
+    Attributes:
+        opened: nothing can be said of a file that could not be, for lack of rights perhaps, or because it is gone.
+    """
 
     file: RawFile
     reason: str
+    opened: bool = True
 
     def __str__(self) -> str:
-        return f"({self.file.size} bytes) is not readable Parquet: {self.reason}"
+        return (
+            f"({self.file.size} bytes) {'is not readable Parquet' if self.opened else 'cannot be read'}: {self.reason}"
+        )
 
 
 def date_column(spec: TableSpec) -> str | None:
@@ -79,7 +90,7 @@ def read_footers(
                 unreadable.append(found)
             else:
                 fields = shared.setdefault(found.fields, found.fields)
-                footers.append(Footer(found.file, fields, found.rows, found.null_free, found.dates))
+                footers.append(replace(found, fields=fields))
     return tuple(footers), tuple(unreadable)
 
 
@@ -96,9 +107,30 @@ def _read(file: RawFile, null_free: Collection[str], dates_of: str | None) -> Fo
         metadata = pq.read_metadata(file.path)
         fields = _fields(metadata.schema)
     except (pa.ArrowException, OSError, ValueError) as error:
-        return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0])
-    without_null = frozenset(_without_null(metadata, null_free))
-    return Footer(file, fields, metadata.num_rows, without_null, _dates(metadata, dates_of) if dates_of else None)
+        # Only the machine gives its errors a number; what Arrow says of the content has none.
+        opened = not (isinstance(error, OSError) and error.errno)
+        return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0], opened)
+    return Footer(
+        file,
+        fields,
+        metadata.num_rows,
+        frozenset(_without_null(metadata, null_free)),
+        _dates(metadata, dates_of) if dates_of else None,
+        _foreign(metadata),
+    )
+
+
+def _foreign(metadata: pq.FileMetaData) -> tuple[tuple[str, str], ...]:
+    """The columns whose codec or encoding Spark does not know in any row group."""
+    found = {}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for leaf in range(group.num_columns):
+            part = group.column(leaf)
+            for how in (part.compression, *part.encodings):
+                if how in _FOREIGN:
+                    found[part.path_in_schema] = how
+    return tuple(found.items())
 
 
 def _without_null(metadata: pq.FileMetaData, columns: Collection[str]) -> set[str]:
@@ -134,7 +166,10 @@ def _only_date(group: Any, column: str) -> date | None:
             known = part.statistics
             if known is None or not known.has_min_max or not known.has_null_count or known.null_count:
                 return None
-            lowest, highest = _utc_date(known.min), _utc_date(known.max)
+            try:
+                lowest, highest = _utc_date(known.min), _utc_date(known.max)
+            except (OverflowError, ValueError):
+                return None  # Python has no such year, or pyarrow wants pandas for nanoseconds.
             return lowest if lowest == highest else None
     return None
 

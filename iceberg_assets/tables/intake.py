@@ -110,6 +110,9 @@ def inspect(spec: TableSpec, files: Sequence[RawFile], table: Sequence[Field], *
         return Inspected(footers, unreadable(bad))
     moved, stuck = [], []
     for file in bad:
+        if not file.opened:
+            stuck.append(file)
+            continue
         try:
             moved.append(f"{file.file.path} {file}, now {quarantine(spec, file.file.path)}")
         except SourceError as error:

@@ -101,10 +101,19 @@ class Ledger:
         self._append([*self._claimed(claim, at, nothing), self._event(Event.CONFIRMED, claim, at)])
 
     def adopt(
-        self, files: Sequence[RawFile], contents: Mapping[RawFile, Content], at: datetime, snapshot_id: int | None
+        self,
+        files: Sequence[RawFile],
+        contents: Mapping[RawFile, Content],
+        at: datetime,
+        snapshot_id: int | None,
+        n: int,
     ) -> None:
-        """The files' rows were in main, whose newest snapshot is the one given, before the ledger knew of them."""
-        claim = Claim(uuid4().hex, self.table_uuid, 0, tuple(files), at)
+        """The files' rows were in main, whose newest snapshot is the one given, before the ledger knew of them.
+
+        Args:
+            n: the next batch's number, above all tokens that main carries.
+        """
+        claim = Claim(uuid4().hex, self.table_uuid, n, tuple(files), at)
         self._append([*self._claimed(claim, at, contents), self._event(Event.ADOPTED, claim, at, snapshot_id)])
 
     def forget(self, entries: Iterable[Entry], at: datetime) -> None:

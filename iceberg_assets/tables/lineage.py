@@ -71,6 +71,13 @@ class Lineage:
             (one for one in self.ancestors if wanted in (said(one, _STAGED_TOKEN), said(one, _PICKED_TOKEN))), None
         )
 
+    @cached_property
+    def tokens(self) -> frozenset[int]:
+        """The numbers of the tokens that main's snapshots carry."""
+        prefix = f"{self.table_uuid}/"
+        carried = (said(one, key) or "" for one in self.ancestors for key in (_STAGED_TOKEN, _PICKED_TOKEN))
+        return frozenset(int(found.removeprefix(prefix)) for found in carried if found.startswith(prefix))
+
     def complete_since(self, n: int) -> bool:
         """Whether main still holds every snapshot since the one with the n-th token, or since its own first."""
         return self.whole or self.carrying(n) is not None

@@ -87,7 +87,8 @@ def adopt(profile: Profile, spec: TableSpec, days: Sequence[date], *, do: bool) 
         )
     if do:
         every = [file for of_day in files.values() for file in of_day]
-        ledger.adopt(every, _told(spec, every), utc_now(), lineage.head)
+        n = max([state.batches, *(carried + 1 for carried in lineage.tokens)])
+        ledger.adopt(every, _told(spec, every), utc_now(), lineage.head, n)
     return files
 
 

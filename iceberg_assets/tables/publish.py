@@ -20,7 +20,7 @@ from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Content, Entry, Event, LedgerState
 from iceberg_assets.tables.ledger import Ledger
-from iceberg_assets.tables.recover import Clock, Recovered, clear_away, recover
+from iceberg_assets.tables.recover import Clock, Recovered, clear_away, recover, require_whole
 from iceberg_assets.tables.replace import going, rows_of
 from iceberg_assets.tables.source import RawFile
 from iceberg_assets.tables.staging import compare, move_ref, newest, stage
@@ -181,6 +181,7 @@ class Publisher:
         )
         if recovered is None:
             raise dropped(self.spec)
+        require_whole(self.spec, recovered)
         return recovered
 
     def _check_ours(self, ledger: Ledger, claim: Claim) -> None:

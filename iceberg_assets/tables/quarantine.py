@@ -14,9 +14,9 @@ def quarantine(spec: TableSpec, path: str) -> Path:
     """Move a raw file into quarantine; returns its place there.
 
     Raises:
-        SourceError: another file of that name is there already.
+        SourceError: another file of that name is there already, or the folder cannot be written to.
     """
-    return _move(Path(path), _folder(spec) / Path(path).relative_to(_root(spec)))
+    return move(Path(path), _folder(spec) / Path(path).relative_to(_root(spec)))
 
 
 def quarantined(spec: TableSpec) -> tuple[Path, ...]:
@@ -28,20 +28,30 @@ def restore(spec: TableSpec, path: Path) -> Path:
     """Move a file back to where it landed; returns that place.
 
     Raises:
-        SourceError: it is not in quarantine, or another file has landed in its place.
+        SourceError: it is not in quarantine, another file has landed in its place, or that cannot be written to.
     """
     if path not in quarantined(spec):
         raise SourceError(f"{path} is not in the quarantine {_folder(spec)}")
-    return _move(path, _root(spec) / path.relative_to(_folder(spec)))
+    return move(path, _root(spec) / path.relative_to(_folder(spec)))
 
 
-def _move(source: Path, target: Path) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
+def move(source: Path, target: Path) -> Path:
+    """Rename a file to a name that nothing has; returns that.
+
+    Raises:
+        SourceError: something is there already, or it cannot be moved.
+    """
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         # A rename would silently replace what is there: take the name first.
         os.close(os.open(target, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        raise SourceError(f"{source} cannot be moved: {target} is there already; move that away first") from None
+    except FileExistsError as error:
+        there = error.filename or target
+        raise SourceError(f"{source} cannot be moved: {there} is there already; move that away first") from None
+    except OSError as error:
+        raise SourceError(
+            f"{source} cannot be moved: {error}; it needs a folder there that can be written to"
+        ) from None
     try:
         source.replace(target)
     except OSError as error:

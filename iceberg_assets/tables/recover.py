@@ -189,6 +189,35 @@ def clear_away(
     return True
 
 
+def require_whole(spec: TableSpec, recovered: Recovered) -> None:
+    """Go on only by a ledger that accounts for every batch of main: any other would bring the same files again.
+
+    Raises:
+        ClaimInDoubtError: says how to get the ledger back, or to do without it.
+    """
+    if lost := unaccounted(spec, recovered.ledger, recovered.state, recovered.lineage):
+        raise ClaimInDoubtError(lost)
+
+
+def unaccounted(spec: TableSpec, ledger: Ledger, state: LedgerState, lineage: Lineage) -> str:
+    """What to say where main holds batches that no claim of the ledger accounts for; empty: there are none."""
+
+    def without_claim(known: LedgerState) -> frozenset[int]:
+        return lineage.tokens - {claim.n for claim in known.claims.values()} - set(range(known.batches))
+
+    # The ledger was read before main: a batch that came in between has its claim by now.
+    batches = without_claim(state) and without_claim(ledger.read(()))
+    if not batches:
+        return ""
+    name = ".".join(ledger.name)
+    return (
+        f"{spec.name}: main holds {len(batches)} batches that the ledger {name} does not know: it was dropped, or the "
+        "table renamed without it. Nothing is appended or expired until that is settled. Give the old ledger that name "
+        "(ALTER TABLE … RENAME TO, or CALL system.register_table with its newest metadata file). Where it is gone: "
+        f"iceberg-assets ledger adopt {spec.name} for the dates whose files are in the table"
+    )
+
+
 def protected_since(profile: Profile, spec: TableSpec) -> datetime | None:
     """The commit time of the oldest main snapshot that an expiry has to keep, with all after it; None: no such.
 
@@ -197,11 +226,12 @@ def protected_since(profile: Profile, spec: TableSpec) -> datetime | None:
     Recovery runs first.
 
     Raises:
-        ClaimInDoubtError: recovery stopped.
+        ClaimInDoubtError: recovery stopped, or the ledger was lost.
     """
     recovered = recover(profile, spec)
     if recovered is None:
         return None
+    require_whole(spec, recovered)
     claims = watched(recovered.state, recovered.lineage, utc_now())
     moments = [moment for claim in claims if (moment := recovered.lineage.since(claim.n)) is not None]
     return datetime.fromtimestamp(min(moments) / 1000, UTC) if moments else None

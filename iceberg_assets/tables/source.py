@@ -39,11 +39,23 @@ def landed(spec: TableSpec, day: date) -> tuple[RawFile, ...]:
     files, glob = fsspec.core.url_to_fs(spec.source.pattern(day))
     depth = len(PurePath(spec.source.root).parts)
     listed: Mapping[str, Mapping[str, Any]] = files.glob(glob, detail=True)
-    return tuple(
-        RawFile(path, info["size"], _version(info), day, _modified(info))
-        for path, info in sorted(listed.items())
-        if info["type"] == "file" and not any(part[0] in "._" for part in PurePath(path).parts[depth:])
-    )
+    found = []
+    for path, of_name in sorted(listed.items()):
+        if any(part[0] in "._" for part in PurePath(path).parts[depth:]):
+            continue
+        info = _followed(files, path) if of_name.get("islink") else of_name
+        if info["type"] == "file":
+            found.append(RawFile(path, info["size"], _version(info), day, _modified(info)))
+    return tuple(found)
+
+
+def _followed(files: fsspec.AbstractFileSystem, path: str) -> Mapping[str, Any]:
+    """What a symbolic link leads to. One that leads nowhere is a file nobody can read, which is then said."""
+    try:
+        info: Mapping[str, Any] = files.info(path)
+    except FileNotFoundError:
+        return {"type": "file", "size": 0, "mtime": 0}
+    return info
 
 
 def raw_files(spec: TableSpec, day: date) -> tuple[RawFile, ...]:

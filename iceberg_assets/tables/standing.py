@@ -10,7 +10,7 @@ from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Entry, Event, LedgerState
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage
-from iceberg_assets.tables.recover import in_doubt, utc_now, watched
+from iceberg_assets.tables.recover import in_doubt, unaccounted, utc_now, watched
 from iceberg_assets.tables.target import load_target
 
 # Iceberg takes the times of snapshots from the clocks of different machines; it tolerates as much itself.
@@ -61,11 +61,13 @@ class Completeness:
         batches: how many are confirmed or adopted.
         rolled_back: files that the ledger has, of batches that main has no more.
         doubtful: claims that nobody can tell about.
+        unaccounted: what to say of batches of main that the ledger does not know; empty: it knows all.
     """
 
     batches: int
     rolled_back: tuple[Entry, ...]
     doubtful: tuple[Claim, ...]
+    unaccounted: str
 
 
 def completeness(profile: Profile, spec: TableSpec) -> Completeness | None:
@@ -82,7 +84,12 @@ def completeness(profile: Profile, spec: TableSpec) -> Completeness | None:
     if Standing.ROLLED_BACK in standings.values():
         # Some of their files may be forgotten or replaced: only now these have to be read.
         rolled_back = (one for one in ledger.read().entries if standing_of(one, lineage) is Standing.ROLLED_BACK)
-    return Completeness(len(standings), tuple(rolled_back), doubtful(state, lineage, utc_now()))
+    return Completeness(
+        len(standings),
+        tuple(rolled_back),
+        doubtful(state, lineage, utc_now()),
+        unaccounted(spec, ledger, state, lineage),
+    )
 
 
 def doubtful(state: LedgerState, lineage: Lineage, now: datetime) -> tuple[Claim, ...]:

@@ -8,18 +8,27 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DateType, TimestampType
 
-from iceberg_assets.errors import TableDroppedError
+from iceberg_assets.errors import TableDroppedError, TableUnreadableError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 
 
 def load_target(profile: Profile, spec: TableSpec) -> Table | None:
-    """The table with its newest metadata, or None where it is not made yet."""
+    """The table with its newest metadata, or None where it is not made yet.
+
+    Raises:
+        TableUnreadableError: the catalog has the table, and its metadata file is not there or cannot be read.
+    """
     try:
         return profile.pyiceberg().load_table(spec.table)
     except NoSuchTableError:
         return None
+    except OSError as error:
+        raise TableUnreadableError(
+            f"{spec.name}: the metadata file that the catalog names cannot be read: {error}. Bring it back, or drop "
+            "the table from the catalog and register the newest metadata file that is left (CALL system.register_table)"
+        ) from error
 
 
 def existing_target(profile: Profile, spec: TableSpec) -> Table:

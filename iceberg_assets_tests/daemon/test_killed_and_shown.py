@@ -7,6 +7,7 @@ import dagster as dg
 import pytest
 from playwright.sync_api import Page
 
+from iceberg_assets.health.attempts import retry_distance
 from iceberg_assets_tests.daemon import browser, lake
 from iceberg_assets_tests.daemon.deployment import Deployment, deployed, sooner
 from iceberg_assets_tests.daemon.story import COMPACTION, Story, tell
@@ -49,8 +50,8 @@ def test_a_run_that_is_killed_within_a_compaction_fails_and_loses_nothing(story)
     assert story.killed.ids == story.appended.ids
 
 
-def test_the_plan_waits_after_a_failure_and_tells_so_though_the_code_server_is_new(story):
-    assert "failed 1 time in a row, tried again in" in story.waited
+def test_the_plan_waits_after_a_failure_though_the_code_server_is_new(story):
+    assert story.waited >= retry_distance(1).total_seconds()
 
 
 def test_what_a_killed_run_left_is_done_once_and_every_row_is_there_once(story):
@@ -64,7 +65,10 @@ def test_what_a_killed_run_left_is_done_once_and_every_row_is_there_once(story):
 
 def test_the_plots_show_the_files_of_each_date_before_and_after(page):
     drawn = browser.plots(page, TABLE)
-    assert drawn["iceberg/data_files"] == [lake.FILES] * len(lake.DATES) + [1] * len(lake.DATES)
+    # A tick between the append's commit and its events shows a date that these are about to show.
+    before, after = drawn["iceberg/data_files"][: -len(lake.DATES)], drawn["iceberg/data_files"][-len(lake.DATES) :]
+    assert (set(before), len(before) >= len(lake.DATES)) == ({lake.FILES}, True)
+    assert after == [1] * len(lake.DATES)
     assert set(drawn["dagster/partition_row_count"]) == {lake.FILES * lake.ROWS}
 
 

@@ -5,6 +5,7 @@ the first argument: a step reached, a Spark task seen running, and at last the r
 """
 
 import contextlib
+import copy
 import json
 import os
 import sys
@@ -16,11 +17,14 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from iceberg_assets.maintenance import Asked, maintain
 from iceberg_assets.maintenance.expire import expire_snapshots
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spark import session
+from iceberg_assets.spec import Operation
 from iceberg_assets.tables import append, recover
 from iceberg_assets_tests.faults.sabotage import switched_off
+from iceberg_assets_tests.faults.told_steps import telling
 from iceberg_assets_tests.tables.helpers import Feed, make_feed
 
 if TYPE_CHECKING:
@@ -70,6 +74,16 @@ class Child:
         feed = self.feed(command)
         maintained = expire_snapshots(lambda: self.spark, self.profile, feed.spec, days, now=datetime.now(UTC))
         return str(maintained.outcomes[days[0]].reason)
+
+    def maintain(self, command: Command) -> dict[str, Any]:
+        declared = copy.deepcopy(dict(command["declared"]))
+        declared["maintenance"]["compact"]["verify"] = command.get("verify", "rows")
+        spec = self.feed({**command, "declared": declared}).spec
+        wanted = Asked([date.fromisoformat(day) for day in command["days"]], datetime.now(UTC), values={}, force=True)
+        step = self.on_step(set(command.get("stop_at", ())), watch=False)
+        with telling(step, timedelta(seconds=command["lasts"])):
+            done = maintain(Operation(command["operation"]), lambda: self.spark, self.profile, spec, wanted)
+        return {str(day): [outcome.status, outcome.reason] for day, outcome in done.outcomes.items()}
 
     def sql(self, command: Command) -> list[dict[str, Any]]:
         return [row.asDict() for row in self.spark.sql(command["statement"]).collect()]

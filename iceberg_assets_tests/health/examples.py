@@ -14,11 +14,10 @@ from iceberg_assets.health import (
     Rule,
     Snapshot,
     TableHealth,
-    groups,
     health_by_date,
     rule,
 )
-from iceberg_assets.health.by_date import small_files
+from iceberg_assets.health.by_date import small_files, small_files_waiting
 from iceberg_assets.health.facts import delete_files
 from iceberg_assets.spec import TableSpec
 
@@ -96,8 +95,8 @@ def table(
 ) -> TableHealth:
     of = of or spec()
     properties = properties or {}
+    dates = health_by_date(of, files, grain=grain, spec_id=0, properties=properties, now=now)
     settings = rule(of.maintenance.compact.options, properties)
-    removed, waiting = small_files(groups(files, 0, settings), settings)
     return TableHealth(
         table=of.table,
         uuid="uuid",
@@ -115,7 +114,7 @@ def table(
         snapshots=tuple(snapshots),
         refs=tuple(refs) if refs is not None else tuple(Ref("main", one.id, "branch") for one in snapshots[-1:]),
         metadata_files=1,
-        small_files=removed,
-        small_files_waiting=waiting,
-        dates=health_by_date(of, files, grain=grain, spec_id=0, properties=properties, now=now),
+        small_files=small_files(dates.values()),
+        small_files_waiting=small_files_waiting(files, dates.values(), settings),
+        dates=dates,
     )

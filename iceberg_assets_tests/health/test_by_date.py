@@ -98,7 +98,7 @@ def test_files_outside_the_partitions_count_for_the_table_and_for_no_date() -> N
     files = [file(day=date(2023, 12, 31)) for _ in range(5)] + [file(day=date(2024, 2, 5)), file(day=DAY)]
     health = table(files)
     assert list(health.dates) == [DAY]
-    assert (health.data_files, health.small_files) == (7, 4)
+    assert (health.data_files, health.small_files, health.small_files_waiting) == (7, 0, 7)
 
 
 def test_rows_are_live_rows_and_unknown_where_deletes_cannot_be_counted() -> None:

@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from iceberg_assets.health import Ref, TableHealth, expirable, expire_arguments, pinned_by
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.health import Ref, TableHealth, expirable, expire_arguments, pinned_by, plan
+from iceberg_assets.health.expiry import steps
 from iceberg_assets.spec.policy import Expire
 from iceberg_assets_tests.health.conftest import DAY, Example
-from iceberg_assets_tests.health.examples import NOW, snapshot, table
+from iceberg_assets_tests.health.examples import NOW, snapshot, spec, table
 
 AT_ONCE = {"older_than": "0s", "minimum_age": "0s"}
 # A change of the table, and the policy that is tried after it; each starts from what the ones before it left.
@@ -121,3 +123,50 @@ def test_refs_are_named_with_what_they_hold_back_but_not_main_and_leases() -> No
     refs += [Ref("audit", 2, "branch"), Ref("idle", 5, "tag"), Ref("main", 5, "branch")]
     pinned = pinned_by(table(snapshots=MAIN, refs=refs), Expire.model_validate(AT_ONCE), NOW)
     assert {name: [one.id for one in held] for name, held in pinned.items()} == {"kept": [2], "audit": [2]}
+
+
+def test_the_first_expiry_of_thousands_of_snapshots_goes_in_steps() -> None:
+    """One call over all of them runs the driver out of memory (apache/iceberg#4152)."""
+    many = [snapshot(n, timedelta(days=30) - n * timedelta(seconds=1), parent=n - 1 or None) for n in range(1, 3001)]
+    policy, left = Expire.model_validate(AT_ONCE | {"retain_last": 10}), table(snapshots=many)
+    going, older_than = expirable(left, policy, NOW), expire_arguments(left, policy, NOW)[0]
+    taken = []
+    for cut_off in steps(going, older_than, 500):
+        step = expirable(left, policy.model_copy(update={"older_than": NOW - cut_off}), NOW)
+        taken.append(len(step))
+        gone = {one.id for one in step}
+        left = table(snapshots=[one for one in left.snapshots if one.id not in gone])
+    assert taken == [500, 500, 500, 500, 500, 490]
+    assert ids(left) == {one.id for one in many} - {one.id for one in going}
+
+
+def test_snapshots_of_one_millisecond_are_one_step() -> None:
+    going = [snapshot(n, HOUR) for n in range(5)]
+    assert list(steps(going, NOW, 2)) == [NOW]
+
+
+FOR_EVER = str(2**63 - 1)
+
+
+@pytest.mark.parametrize("name", ["max-snapshot-age-ms", "max-ref-age-ms"])
+def test_javas_largest_number_keeps_snapshots_for_ever(name: str) -> None:
+    old = [snapshot(n, timedelta(days=900 - n), parent=n - 1 or None) for n in range(1, 3)]
+    refs = [Ref("main", 2, "branch"), Ref("kept", 1, "tag", max_ref_age_ms=2**63 - 1), Ref("also", 1, "tag")]
+    health = table(snapshots=old, refs=refs, properties={f"history.expire.{name}": FOR_EVER})
+    assert expirable(health, Expire(), NOW) == ()
+
+
+@pytest.mark.parametrize("given", ["x", "", "1.5", "1_000", "-1", " 7"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "write.target-file-size-bytes",
+        "commit.manifest.target-size-bytes",
+        "history.expire.max-snapshot-age-ms",
+        "history.expire.min-snapshots-to-keep",
+        "history.expire.max-ref-age-ms",
+    ],
+)
+def test_a_property_that_is_no_number_is_refused_with_its_name_and_value(name: str, given: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is '{given}', expected a whole number"):
+        plan(spec(manifests={"min_count": 2}), table(manifests=3, properties={name: given}), (), (), NOW)

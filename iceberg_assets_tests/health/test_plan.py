@@ -104,6 +104,17 @@ def test_work_that_gained_nothing_is_not_asked_for_again_until_the_date_changes(
     assert compaction(table(deleted_from), tried).requests
 
 
+def test_a_table_whose_rows_a_rewrite_changed_is_on_hold_and_says_both_ways_out() -> None:
+    health = table(day_of((DAY, 5)), manifests=40, snapshots=[snapshot(n, timedelta(days=40 - n)) for n in range(1, 9)])
+    assert compaction(health).requests
+    held = plan(SPEC, health, (), (), NOW, doubted={(COMPACT, DAY)})
+    assert not held.requests
+    (waiting,) = held.waiting
+    assert set(waiting.operations) == set(Operation)
+    for words in (f"'compacted' of {DAY} changed rows", "Either roll back", "or keep the rows", "with force: true"):
+        assert words in waiting.reason
+
+
 def test_work_that_paid_and_is_still_due_is_asked_for_again() -> None:
     health = table(day_of((DAY, 5)))
     assert compaction(health, [attempt(health)]).requests
@@ -155,6 +166,21 @@ def test_the_queue_is_short_and_what_gains_most_comes_first() -> None:
     running = [(COMPACT, day) for request in found.requests[1:] for day in request.dates]
     (next_,) = compaction(health, running=running, now=now).requests
     assert next_.dates == (due[20],)
+
+
+def test_files_of_many_dates_are_asked_for_once_and_counted_once() -> None:
+    """Of an older spec: a rewrite of any of the dates takes them, and finds nothing on the others."""
+    first, *others = days(1, 20)
+    health = table([file(day=first, last=others[-1], spec_id=1) for _ in range(6)])
+    assert health.small_files == 5
+    asked = compaction(health)
+    assert [request.dates for request in asked.requests] == [(first,)]
+    (waiting,) = asked.waiting
+    assert waiting.dates == tuple(others)
+    assert waiting.reason.endswith(f"its files go with those of {first}")
+    assert not compaction(health, running=[(COMPACT, first)]).requests
+    failed = attempt(health, first, status=Status.FAILED, ago=timedelta(0))
+    assert [request.dates for request in compaction(health, [failed]).requests] == [(others[0],)]
 
 
 def test_neighbouring_dates_are_one_request_and_a_gap_makes_two() -> None:

@@ -1,5 +1,6 @@
 """What is read through PyIceberg is what Iceberg's own metadata tables count."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,17 +50,43 @@ def test_delete_debt_and_old_specs_are_those_of_the_metadata_tables(
     assert after.old_spec_files == table.sql(of_old)[0]["n"]
 
 
-def test_the_cache_changes_no_answer_and_forgets_what_is_gone(example: Callable[..., Example], tmp_path: Path) -> None:
-    table, cache = example("months(ts), bucket(2, id)"), ManifestCache(tmp_path / "cache.sqlite")
-    for _ in range(3):
-        table.append(DAY, NEXT, rows=100)
+@pytest.mark.parametrize("partitions", ["months(ts), bucket(2, id)", "days(ts)"])
+def test_an_earlier_look_and_the_cache_change_no_answer(
+    example: Callable[..., Example], tmp_path: Path, partitions: str
+) -> None:
+    properties = {"format-version": "2", "write_delete_mode": "merge-on-read"}
+    table, cache, before = example(partitions, **properties), ManifestCache(tmp_path / "cache.sqlite"), None
+    for step in (
+        *[lambda: table.append(DAY, NEXT, rows=100)] * 2,
+        lambda: table.sql(f"DELETE FROM {{t}} WHERE id < 7 AND date(ts) = '{DAY}'"),
+        lambda: table.append(NEXT, rows=100),
+        lambda: table.sql("ALTER TABLE {t} SET TBLPROPERTIES ('write.target-file-size-bytes' = '1000')"),
+        lambda: table.call("rewrite_data_files", options={"rewrite-all": "true"}),
+        lambda: table.call("rewrite_manifests"),
+        lambda: table.sql("ALTER TABLE {t} ADD PARTITION FIELD bucket(3, id)"),
+        lambda: table.append(DAY, rows=40),
+    ):
+        step()
         plain = table.health()
         assert [read_health(table.profile, table.spec, cache=cache) for _ in range(2)] == [plain, plain]
-    table.call("rewrite_manifests")
-    after = table.health()
-    assert read_health(table.profile, table.spec, cache=cache) == after
-    column = after.schema.find_field("ts").field_id
-    assert set(cache.load(after.uuid, column)) == {one.path for one in after.manifests}
+        for kept in (cache, None):
+            assert read_health(table.profile, table.spec, before=before, cache=kept) == plain
+        before = plain
+    listed = {one.path for one in plain.manifests}
+    with sqlite3.connect(tmp_path / "cache.sqlite") as connection:
+        assert {path for (path,) in connection.execute("SELECT path FROM manifests")} == listed
+
+
+def test_a_second_look_reads_and_judges_what_is_new(example: Callable[..., Example]) -> None:
+    table = example("days(ts)")
+    table.append(DAY, LATER, rows=10)
+    before = table.health()
+    table.append(LATER, rows=10)
+    after = read_health(table.profile, table.spec, before=before)
+    assert after is not None
+    assert after.dates[DAY] is before.dates[DAY]
+    assert after.dates[LATER].data_files == 2 * before.dates[LATER].data_files
+    assert {id(file) for file in before.files} < {id(file) for file in after.files}
 
 
 @pytest.mark.parametrize("ts", ["timestamp", "timestamp_ntz", "date"])

@@ -3,6 +3,7 @@
 import multiprocessing
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from multiprocessing.synchronize import Barrier
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from iceberg_assets.health import LEASE_PREFIX
 from iceberg_assets.maintenance import lease as module
 from iceberg_assets.maintenance.lease import LeaseTakenError, lease, release, standing_lease
-from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases
+from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases, write_lease
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets_tests import on_paper
@@ -146,6 +147,19 @@ def test_a_table_on_hold_stays_so_until_a_person_releases_it(maintained: Maintai
     with maintained.lease():
         pass
     assert release(maintained.profile, maintained.spec) is None
+
+
+def test_a_hold_stands_though_the_table_was_taken_over_from_a_holder_that_was_thought_dead(
+    maintained: Maintained,
+) -> None:
+    with maintained.lease() as stalled:
+        other = LeaseRow("taken", maintained.uuid, 2, "another", datetime.now(UTC))
+        for row in (other, replace(other, event="released")):
+            write_lease(maintained.profile, row)
+        stalled.hold_table("the rewrite in snapshot 5 changed rows")
+    assert maintained.tags() == []
+    with pytest.raises(LeaseTakenError, match="on hold"):
+        maintained.lease().__enter__()
 
 
 def test_the_state_table_stays_small(maintained: Maintained) -> None:

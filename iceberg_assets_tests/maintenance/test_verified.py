@@ -1,61 +1,200 @@
-"""Maintenance never changes rows: where a rewrite did, it is seen and taken back, but never over an append."""
+"""Maintenance never changes rows: where a rewrite does, it is seen and taken back, but never over somebody's commit."""
 
+import re
+from collections.abc import Callable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from iceberg_assets.maintenance.measure import Replacement, replacements
-from iceberg_assets.maintenance.undo import roll_back
-from iceberg_assets.profiles import Profile
-from iceberg_assets.spec import TableSpec
+from iceberg_assets.maintenance import (
+    LeaseTakenError,
+    UndoRefusedError,
+    call_procedure,
+    compact,
+    expire_snapshots,
+    last_maintenance,
+    lease,
+    release,
+    rewrite,
+    undo,
+)
+from iceberg_assets.maintenance.measure import replacements
+from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX
+from iceberg_assets.spec import Outcome, Status, TableSpec
+from iceberg_assets.spec.procedures import PROCEDURES
+from iceberg_assets_tests.maintenance.test_foretold import NOW, SECOND, Scene
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+WRONG = {
+    "a row lost": "SELECT * FROM {table} WHERE name <> '3'",
+    "values swapped between two rows": "SELECT id, ts, CASE name WHEN '1' THEN '2' WHEN '2' THEN '1' ELSE name END AS "
+    "name FROM {table}",
+}
+
+
+class Sabotaged(Scene):
+    """A table in one partition, whose next rewrites put files of other rows in the place of its own."""
+
+    def make(self, verify: str, **properties: str) -> TableSpec:
+        self.spec = self.table({"verify": verify, "options": {"min-input-files": 2}}, properties, by="")
+        return self.spec
+
+    def compact(self) -> Outcome:
+        return compact(lambda: self.spark, self.profile, self.spec, [SECOND], now=NOW).outcomes[SECOND]
+
+    def rewritten_as(self, wrong: str, *then: str) -> Callable[..., Sequence[Any]]:
+        """In the place of the engine: a rewrite into the rows of a query, and then these statements."""
+        self.spark.sql(
+            f"CREATE TABLE local.{self.namespace}.wrong USING iceberg AS SELECT /*+ COALESCE(1) */ * FROM "
+            f"({WRONG[wrong].format(table=self.sql(self.spec))})"
+        )
+        honest = rewrite.execute
+
+        def execute(spark: "SparkSession", statement: str) -> Sequence[Any]:
+            if "rewrite_data_files" not in statement:
+                return honest(spark, statement)
+            table, whole = self._files("t")
+            change = table.newRewrite()
+            for file in whole:
+                change = change.deleteFile(file)
+            for file in self._files("wrong")[1]:
+                change = change.addFile(file)
+            branch = re.search(r"branch => '(\w+)'", statement)
+            (change.toBranch(branch[1]) if branch else change).commit()
+            for one in then:
+                spark.sql(one)
+            return []
+
+        return execute
+
+    def _files(self, name: str) -> tuple[Any, list[Any]]:
+        util = self.spark._jvm.org.apache.iceberg.spark.Spark3Util
+        table = util.loadIcebergTable(self.spark._jsparkSession, f"local.{self.namespace}.{name}")
+        tasks, files = table.newScan().planFiles().iterator(), []
+        while tasks.hasNext():
+            files.append(tasks.next().file())
+        return table, files
+
+    @property
+    def head(self) -> int:
+        return self.profile.pyiceberg().load_table(self.spec.table).metadata.current_snapshot_id
+
+    def branches(self) -> set[str]:
+        return set(self.profile.pyiceberg().load_table(self.spec.table).metadata.refs) - {"main"}
+
 
 @pytest.fixture
-def spec(spark: "SparkSession", namespace: str) -> TableSpec:
-    """A table of one file with three rows."""
-    spark.sql(f"CREATE NAMESPACE local.{namespace}")
-    for name, rows in (("whole", "(1), (2), (3)"), ("part", "(1), (2)")):
-        spark.sql(f"CREATE TABLE local.{namespace}.{name} (id INT) USING iceberg")
-        spark.sql(f"INSERT INTO local.{namespace}.{name} SELECT /*+ COALESCE(1) */ * FROM VALUES {rows}")
-    return TableSpec.model_validate({"table": f"{namespace}.whole", "dates": {"column": "id", "start": "2024-01-01"}})
+def scene(spark, profile, namespace) -> Sabotaged:
+    return Sabotaged(spark, profile, namespace)
 
 
-def lose_a_row(spark: "SparkSession", spec: TableSpec, profile: Profile) -> Replacement:
-    """Replace the table's file by one with a row less, as a broken rewrite would."""
-    util = spark._jvm.org.apache.iceberg.spark.Spark3Util
-
-    def file_of(name: str):
-        table = util.loadIcebergTable(spark._jsparkSession, f"local.{spec.table[0]}.{name}")
-        return table, table.newScan().planFiles().iterator().next().file()
-
-    (table, whole), (_, part) = file_of("whole"), file_of("part")
-    before = profile.pyiceberg().load_table(spec.table).current_snapshot()
-    table.newRewrite().deleteFile(whole).addFile(part).commit()
-    (found,) = replacements(spark, profile, spec, before.snapshot_id, None)
-    return found
-
-
-def rows(spark: "SparkSession", spec: TableSpec) -> int:
-    return spark.sql(f"SELECT count(*) FROM local.{spec.name}").collect()[0][0]
-
-
-def test_a_rewrite_that_loses_a_row_is_seen_and_taken_back(spark, spec, profile):
-    broken = lose_a_row(spark, spec, profile)
-    assert (broken.rows_before, broken.rows_after) == (3, 2)
-    assert not broken.rows_preserved
-    assert roll_back(profile, spec, broken.snapshot_id, broken.parent_id)
-    assert rows(spark, spec) == 3
+@pytest.mark.parametrize(
+    ("verify", "wrong"),
+    [
+        ("rows", "a row lost"),
+        ("hash", "a row lost"),
+        ("hash", "values swapped between two rows"),
+        ("branch", "values swapped between two rows"),
+    ],
+)
+def test_a_rewrite_that_changes_rows_is_seen_and_taken_back(scene, monkeypatch, verify, wrong):
+    spec = scene.make(verify)
+    rows, head = scene.rows(spec), scene.head
+    with monkeypatch.context() as patched:
+        patched.setattr(rewrite, "execute", scene.rewritten_as(wrong))
+        outcome = scene.compact()
+    assert (outcome.status, outcome.rows_preserved) == (Status.FAILED, False)
+    assert outcome.reason.startswith("rows changed")
+    assert (scene.rows(spec), scene.head, scene.branches()) == (rows, head, set())
+    if verify == "branch":
+        moves = [one.snapshot_id for one in scene.profile.pyiceberg().load_table(spec.table).history()]
+        assert moves == [head], "main never was on the wrong rows"
+    assert scene.compact().status is Status.DONE, "nothing is on hold"
 
 
-def test_nothing_is_taken_back_over_an_append_that_came_after(spark, spec, profile):
-    broken = lose_a_row(spark, spec, profile)
-    spark.sql(f"INSERT INTO local.{spec.name} VALUES (4)")
-    assert not roll_back(profile, spec, broken.snapshot_id, broken.parent_id)
-    assert rows(spark, spec) == 3
+def test_what_others_committed_after_it_is_kept_and_the_table_is_on_hold_until_a_person_says(scene, monkeypatch):
+    spec = scene.make("rows")
+    expected = [row for row in scene.rows(spec) if row[2] != "3"]
+    append = f"INSERT INTO {scene.sql(spec)} VALUES (99, TIMESTAMP '2024-01-31 02:00:00+00:00', 'new')"
+    parent = scene.head
+    with monkeypatch.context() as patched:
+        patched.setattr(rewrite, "execute", scene.rewritten_as("a row lost", append))
+        outcome = scene.compact()
+    assert (outcome.status, outcome.rows_preserved) == (Status.FAILED, False)
+    assert f"rollback_to_snapshot {spec.name} snapshot_id={parent}" in outcome.reason
+    assert f"iceberg-assets hold {spec.name} --release" in outcome.reason
+    assert len(scene.rows(spec)) == len(expected) + 1, "nobody's append is dropped"
+
+    waiting = scene.compact()
+    assert (waiting.status, waiting.retryable) == (Status.SKIPPED, True)
+    assert "on hold: a rewrite changed rows: snapshot" in waiting.reason
+    expiry = expire_snapshots(lambda: scene.spark, scene.profile, spec, [SECOND], now=NOW).outcomes[SECOND]
+    assert (expiry.status, expiry.retryable) == (Status.SKIPPED, True), "it would take the snapshot to go back to"
+    with pytest.raises(
+        UndoRefusedError, match=r"append by .* would drop its changes; the maintenance below it is snap"
+    ):
+        undo(scene.profile, spec)
+
+    back = PROCEDURES["rollback_to_snapshot"]
+    called = call_procedure(
+        lambda: scene.spark, scene.profile, spec, back, back.parse({"snapshot_id": str(parent)}), now=NOW
+    )
+    assert called.status is Status.DONE, "what a person does by hand is what the table waits for"
+    assert release(scene.profile, spec).holder in waiting.reason
+    assert scene.compact().status is Status.DONE
+
+
+def test_a_table_of_version_3_is_not_put_back_without_a_condition(scene, monkeypatch):
+    spec = scene.make("rows", **{"format-version": "3"})
+    parent = scene.head
+    with monkeypatch.context() as patched:
+        patched.setattr(rewrite, "execute", scene.rewritten_as("a row lost"))
+        outcome = scene.compact()
+    assert "nothing was taken back, since a table of format version 3 cannot be put back" in outcome.reason
+    assert release(scene.profile, spec) is not None, "it was on hold"
+    with pytest.raises(UndoRefusedError, match=f"while nobody writes: .* snapshot_id={parent}"):
+        undo(scene.profile, spec)
+
+
+@pytest.mark.parametrize("verify", ["hash", "branch"])
+def test_an_honest_rewrite_is_done_and_what_a_killed_one_left_is_cleared_away(scene, verify):
+    spec = scene.make(verify)
+    rows = scene.rows(spec)
+    scene.spark.sql(f"ALTER TABLE {scene.sql(spec)} CREATE BRANCH {AUDIT_PREFIX}0")
+    outcome = scene.compact()
+    assert (outcome.status, outcome.rows_preserved) == (Status.DONE, True), outcome.reason
+    assert outcome.details["iceberg/rows_hashed"] == len(rows)
+    assert (scene.rows(spec), scene.branches()) == (rows, set())
+
+    last = last_maintenance(scene.profile, spec)
+    assert re.search(r"replace by local-\d+: 1 data files added, 6 removed", last.words)
+    with lease.lease(scene.profile, spec, "compacted", spark=lambda: scene.spark), pytest.raises(LeaseTakenError):
+        undo(scene.profile, spec)
+    assert undo(scene.profile, spec) == last
+    assert (scene.head, scene.rows(spec)) == (last.parent_id, rows)
+    with pytest.raises(UndoRefusedError, match="append by"):
+        undo(scene.profile, spec)
+
+
+@pytest.mark.parametrize(("moves", "status"), [(1, Status.DONE), (2, Status.SKIPPED)])
+def test_where_main_moves_under_an_audit_it_is_begun_anew_once(scene, monkeypatch, moves, status):
+    spec = scene.make("branch")
+    left = list(range(moves))
+
+    def compared_slowly(*given: Any, **more: Any) -> Any:
+        if left:
+            left.pop()
+            scene.write(spec, [SECOND], files=1)
+        return replacements(*given, **more)
+
+    monkeypatch.setattr(rewrite, "replacements", compared_slowly)
+    outcome = scene.compact()
+    assert (outcome.status, outcome.retryable) == (status, status is Status.SKIPPED), outcome.reason
+    assert scene.branches() == set()
+    assert len(scene.rows(spec)) == 24 + 2 * moves
 
 
 def test_rows_are_counted_where_delete_files_hide_some(spark, profile, namespace):

@@ -53,12 +53,16 @@ class Location:
 
     def tick(self, sensor: str, cursor: str | None = None) -> dg.SensorResult:
         """One evaluation of a sensor, its events recorded as the daemon would."""
-        repository = self.definitions.get_repository_def()
-        context = dg.build_sensor_context(instance=self.instance, cursor=cursor, repository_def=repository)
-        result = repository.get_sensor_def(sensor).evaluate_tick(context)
+        result = self.evaluate(sensor, cursor)
         for event in result.asset_events:
             self.instance.report_runless_asset_event(event)
         return result
+
+    def evaluate(self, sensor: str, cursor: str | None) -> dg.SensorResult:
+        """One evaluation of a sensor, of which the daemon stores nothing."""
+        repository = self.definitions.get_repository_def()
+        context = dg.build_sensor_context(instance=self.instance, cursor=cursor, repository_def=repository)
+        return repository.get_sensor_def(sensor).evaluate_tick(context)
 
     def shown(self, day: date, *below: str) -> dict[str, Any]:
         """The metadata of the latest materialization or observation of a date."""

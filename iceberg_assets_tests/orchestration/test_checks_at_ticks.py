@@ -1,12 +1,18 @@
 """Checks as the sensor evaluates them: red on a table that is broken, recorded once, green again. No JVM."""
 
+import json
 from datetime import date, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import dagster as dg
 import pytest
 
 from iceberg_assets.health.attempts import MOST_FAILURES
-from iceberg_assets.orchestration.checks import dates_in_doubt, evaluations, rows_in_doubt, rows_preserved
+from iceberg_assets.maintenance import standing_hold
+from iceberg_assets.maintenance.lease import lease
+from iceberg_assets.orchestration import memory
+from iceberg_assets.orchestration.checks import doubts, evaluations, rows_preserved
 from iceberg_assets.spec import Operation, Outcome, Status
 from iceberg_assets.spec.policy import Checks
 from iceberg_assets_tests import on_paper
@@ -105,6 +111,42 @@ def test_a_date_column_that_its_writer_renamed_turns_the_schema_check_red_though
     assert table.tick()["schema_as_declared"].passed
 
 
+def test_a_table_that_cannot_be_looked_at_is_red_until_it_can(watched):
+    """Else it would be forgotten with all its checks green: its reason is lost in a tick that asks for something."""
+    table = watched()
+    table.tick()
+    with table.table.refresh().transaction() as change:
+        change.set_properties({"write.target-file-size-bytes": "abc"})
+    (red,) = table.tick().values()
+    assert (red.check_name, red.passed, red.severity) == ("schema_as_declared", False, dg.AssetCheckSeverity.ERROR)
+    assert "write.target-file-size-bytes is 'abc'" in red.description
+    with table.table.refresh().transaction() as change:
+        change.remove_properties("write.target-file-size-bytes")
+    assert table.tick()["schema_as_declared"].passed
+
+    table.commit(FIRST)
+    metadata = Path(urlsplit(table.table.refresh().metadata_location).path)
+    kept = metadata.read_bytes()
+    metadata.write_text("{}")
+    (red,) = table.tick().values()
+    assert "could not be looked at" in red.description
+    metadata.write_bytes(kept)
+    assert table.tick()["schema_as_declared"].passed
+
+
+def test_a_store_that_does_not_answer_in_time_keeps_no_other_table_from_being_looked_at(watched, monkeypatch):
+    """The tick's own time is not over: the next one must not begin, and end, with that table again."""
+    table = watched()
+
+    def hangs(*_: object, **__: object) -> None:
+        raise TimeoutError("the read operation timed out")
+
+    monkeypatch.setattr(memory, "read_health", hangs)
+    assert not table.tick()["schema_as_declared"].passed
+    assert "TimeoutError: the read operation timed out" in table.said
+    assert json.loads(table.cursor)["next"] is None
+
+
 def test_another_partitioning_than_the_declared_one_turns_the_schema_check_red(watched):
     table = watched(partition_by=[{"col": "ts", "type": "date", "func": "month"}])
     red = table.tick()["schema_as_declared"]
@@ -141,27 +183,42 @@ def test_a_search_for_orphans_that_was_skipped_is_told_until_one_is_done(watched
     assert "3 of 3 orphans removed" in green.description
 
 
-def test_rows_that_a_rewrite_changed_hold_expiry_back_until_their_own_date_is_settled(locate):
-    """A rewrite of another date that goes well must not let the snapshot go that one would roll back to."""
-    location, other = locate(), FIRST + timedelta(days=1)
-    instance, table = location.instance, location.table
+def test_rows_that_a_rewrite_changed_hold_the_table_until_a_person_has_settled_their_own_date(watched):
+    """Neither a rewrite of another date that goes well nor one that the sensor starts may end the doubt."""
+    table, other = watched(), FIRST + timedelta(days=1)
+    table.commit(other, files=5)
+    location, instance = table.location, table.location.instance
 
-    def run_ends(day: date, status: Status, *, preserved: bool | None) -> dg.AssetCheckResult:
+    def run_ends(status: Status, *, preserved: bool | None, day: date = FIRST, settles: bool) -> dg.AssetCheckResult:
         outcome = Outcome(Operation.COMPACT, status, "snapshot 7 has 2 rows, its parent 3", rows_preserved=preserved)
-        doubted = dates_in_doubt(instance, table, Operation.COMPACT)
-        result = rows_preserved(table, Operation.COMPACT, {day: outcome}, doubted)
+        doubted = doubts(instance, location.table)
+        result = rows_preserved(location.table, Operation.COMPACT, {day: outcome}, doubted, settles=settles)
         for event in evaluations([result]):
             instance.report_runless_asset_event(event)
         return result
 
-    assert run_ends(FIRST, Status.DONE, preserved=True).passed
-    assert rows_in_doubt(instance, table) is None
-    changed = run_ends(FIRST, Status.FAILED, preserved=False)
+    assert run_ends(Status.DONE, preserved=True, settles=False).passed
+    assert doubts(instance, location.table) == set()
+    changed = run_ends(Status.FAILED, preserved=False, settles=False)
     assert (changed.passed, changed.severity) == (False, dg.AssetCheckSeverity.ERROR)
-    for status, preserved in ((Status.DONE, True), (Status.FAILED, None)):
-        later = run_ends(other, status, preserved=preserved)
-        assert (later.passed, later.severity) == (False, dg.AssetCheckSeverity.WARN), "the other date's run goes on"
-        assert f"changed the rows of {FIRST}, and that is not settled" in (rows_in_doubt(instance, table) or "")
-    assert not run_ends(FIRST, Status.FAILED, preserved=None).passed, "a run that failed has settled nothing"
-    assert run_ends(FIRST, Status.NOTHING_TO_DO, preserved=None).passed
-    assert rows_in_doubt(instance, table) is None
+    later = run_ends(Status.DONE, preserved=True, day=other, settles=True)
+    assert (later.passed, later.severity) == (False, dg.AssetCheckSeverity.WARN), "the other date's run goes on"
+    assert f"changed the rows of {FIRST}, and that is not settled" in (later.description or "")
+    assert not run_ends(Status.FAILED, preserved=None, settles=True).passed, "a run that failed has settled nothing"
+    assert not run_ends(Status.DONE, preserved=True, settles=False).passed, "no person has said so"
+
+    table.tick()
+    assert f"on hold: 'compacted' of {FIRST} changed rows" in table.said, "and nothing was asked for"
+    for operation in Operation:
+        refused = location.run(FIRST, FIRST, operation.value, fails=True)
+        (failure,) = [event for event in refused.all_events if event.is_step_failure]
+        assert "with force: true" in str(failure.step_failure_data.error_display_string)
+    op = location.definitions.resolve_assets_def(location.table.key_of(Operation.COMPACT)).op.name
+    profile, spec = location.table.profile, location.table.spec
+    with lease(profile, spec, "a rewrite", spark=lambda: pytest.fail("a session was asked for")) as held:
+        held.hold_table("a rewrite changed rows")
+    location.run(FIRST, FIRST, "compacted", config={"ops": {op: {"config": {"force": True}}}})
+    assert doubts(instance, location.table) == set()
+    assert standing_hold(profile, spec) is None
+    asked = location.tick(COMPACTION, table.cursor).run_requests
+    assert [one.tags["dagster/asset_partition_range_start"] for one in asked] == [other.isoformat()]

@@ -93,6 +93,14 @@ def test_a_table_is_an_append_and_four_assets_downstream(location, monkeypatch):
     assert all(graph.get_check_spec(key).blocking for key in rewrites)
 
 
+def test_names_that_dagster_has_no_op_for_become_slugs_in_keys(location, monkeypatch):
+    declare(location, "odd", TABLE.format(more="").replace("table: demo.flights", "table: [my db, 'straße 1/2']"))
+    graph = load(location, monkeypatch).resolve_asset_graph()
+    (namespace, name, *_) = min((key.path for key in graph.get_all_asset_keys()), key=len)
+    assert (namespace[:5], name[:10]) == ("my_db", "stra_e_1_2")
+    assert name != "stra_e_1_2", "another odd name must not be the same key"
+
+
 def test_a_table_without_a_source_is_maintained_only(location, monkeypatch):
     declare(location, "events", MAINTAINED_ONLY)
     graph = load(location, monkeypatch).resolve_asset_graph()
@@ -103,10 +111,12 @@ def test_a_table_without_a_source_is_maintained_only(location, monkeypatch):
     assert graph.get(dg.AssetKey(["lake", "events", "compacted"])).is_executable
 
 
-def test_today_is_a_partition_of_a_table_without_an_end(location, monkeypatch):
+@pytest.mark.parametrize("end", ["", ', end: "2999-12-31"'])
+def test_today_is_a_partition_of_a_table_whose_end_is_open_or_to_come(location, monkeypatch, end):
+    """What plan() asks for has to be a partition: it takes today to be the newest date."""
     from datetime import UTC, datetime
 
-    declare(location, "events", MAINTAINED_ONLY)
+    declare(location, "events", MAINTAINED_ONLY.replace('"}', f'"{end}}}'))
     node = load(location, monkeypatch).resolve_asset_graph().get(dg.AssetKey(["lake", "events"]))
     assert node.partitions_def.get_last_partition_key() == datetime.now(UTC).date().isoformat()
 

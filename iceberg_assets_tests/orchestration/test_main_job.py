@@ -44,8 +44,10 @@ def launch(location: Location, request: dg.RunRequest) -> dg.ExecuteInProcessRes
     )
 
 
-def test_small_files_are_noticed_compacted_and_tidied_up_after(locate):
+def test_small_files_are_noticed_compacted_and_tidied_up_after(locate, namespace):
+    """Of a table that has a name of all letters: Dagster's names have few."""
     location = locate(
+        table=[namespace, 'l\'été `à` "Nice", 100% / 2'],
         maintenance={
             "quiet_for": "0s",
             "manifests": {"min_count": 3},

@@ -134,18 +134,16 @@ def test_nothing_is_expired_while_a_rewrite_is_said_to_have_changed_rows(locate,
     location = locate(maintenance={"quiet_for": "0s", "expire": {"older_than": "0s", "minimum_age": "0s"}})
     scatter(location, spark, days(1))
     changed = Outcome(Operation.COMPACT, Status.FAILED, "snapshot 7 has 2 rows, its parent 3", rows_preserved=False)
-    for event in evaluations([rows_preserved(location.table, Operation.COMPACT, {FIRST: changed})]):
+    for event in evaluations([rows_preserved(location.table, Operation.COMPACT, {FIRST: changed}, settles=False)]):
         location.instance.report_runless_asset_event(event)
     failed = location.run(FIRST, FIRST, "snapshots_expired", fails=True)
     told = str(failed.get_step_failure_events()[0].step_failure_data.error)
-    assert "2024-01-01: snapshot 7 has 2 rows, its parent 3" in told
+    assert "'compacted' of 2024-01-01 changed rows" in told
     assert "materialize 'compacted'" in told
     assert len(profile.pyiceberg().load_table(location.table.spec.table).snapshots()) == 2
-    second = days(2)[1]
-    (check,) = location.run(second, second, "compacted").get_asset_check_evaluations()
-    assert not check.passed
-    assert "rows of 2024-01-01" in check.description
-    location.run(FIRST, FIRST, "compacted", "snapshots_expired")
+    op = location.definitions.resolve_assets_def(location.table.key_of(Operation.COMPACT)).op.name
+    forced = {"ops": {op: {"config": {"force": True}}}}
+    location.run(FIRST, FIRST, "compacted", "snapshots_expired", config=forced)
     assert len(profile.pyiceberg().load_table(location.table.spec.table).snapshots()) == 1
 
 

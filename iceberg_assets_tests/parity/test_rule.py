@@ -24,6 +24,9 @@ EQUIVALENT = {
         "a single file of the largest size is no candidate, and several are above the target"
     ),
     "if size < self.target: | size < self.target → size <= self.target": "one whole target is one file as well",
+    'target = whole_number(properties, "write.target-file-size-bytes", _DEFAULT_TARGET, least=1) | 1 → 2': (
+        "a target of one byte has no room for a largest size above it, and is refused either way"
+    ),
     "return file.rows > 0 and file.deleted_rows / file.rows >= self.delete_ratio | file.rows > 0 → file.rows >= 0": (
         "a file without rows would be divided by; test_rewrite_rule has one"
     ),

@@ -69,6 +69,11 @@ def test_a_table_without_a_source_is_accepted():
             ["maintenance.compact.options: unknown option 'min-input-file'; did you mean 'min-input-files'?"],
         ),
         (
+            # Java reads an int; every run would fail.
+            {"maintenance": {"compact": {"options": {"min-input-files": 3_000_000_000}}}},
+            ["min-input-files: expected a whole number of 2147483647 at most, got 3000000000"],
+        ),
+        (
             {"maintenance": {"compact": {"options": {"delete-ratio-threshold": 3}}}},
             ["maintenance.compact.options: delete-ratio-threshold: expected a number between 0 and 1, got 3"],
         ),
@@ -77,6 +82,11 @@ def test_a_table_without_a_source_is_accepted():
         ({"partition_by": [{"col": "a", "type": "identity", "func": "day"}]}, ["type identity takes no func"]),
         ({"source": {"path": "data/raw/*.parquet"}}, ["source: path: expected the date in it"]),
         ({"source": {"path": "data/raw/%Y-%m/*.parquet"}}, ["source: path: expected the date in it"]),
+        ({"source": {"path": "raw/%m-%d/*.parquet"}}, ["each file under one date: it is the same for 2024-11-01"]),
+        ({"source": {"path": "raw/f-%Y-%-m-%-d*.parquet"}}, ["read for 2024-01-01 as it is for 2024-01-10", "padded"]),
+        ({"source": {"path": "raw/*%-d-%m-%Y.parquet"}}, ["as it is for", "padded"]),
+        ({"source": {"path": "raw/*%Y-%m-%d*.parquet"}}, ["a date stands between two wildcards"]),
+        ({"source": {"path": "raw/**/%Y-%m-%d/**/*.parquet"}}, ["'%Y-%m-%d' stands between two '**'"]),
         ({"table": "flights"}, ["table: expected namespace.table"]),
         ({"table": "iceberg_assets_state.x"}, ["table: the namespace iceberg_assets_state", "another namespace"]),
         ({"table": ["Iceberg_Assets_State", "deep", "x"]}, ["table: the namespace iceberg_assets_state"]),
@@ -93,6 +103,22 @@ def test_a_mistake_is_named_by_its_key_path_with_the_way_out(changes, words):
         parse(changes)
     for expected in ["defs.yaml is not usable", *words]:
         assert expected in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "raw/**/%Y-%m-%d/*.parquet",
+        "raw/%Y/%m/%d/**/*.parquet",
+        "raw/*/%F/*.parquet",
+        "raw/%Y/%j/*.parquet",
+        "raw/%Y%m%d??.parquet",
+        "raw/[0-9]*_%Y-%m-%d.parquet",
+        "raw/%Y-%-m-%-d_*.parquet",
+    ],
+)
+def test_a_pattern_that_gives_each_file_one_date_is_accepted(path):
+    assert parse({"source": {"path": path}}).source.path == f"/project/{path}"
 
 
 def test_all_mistakes_are_named_at_once():

@@ -9,8 +9,9 @@ import pytest
 
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
+from iceberg_assets.spec.table import PartitionField
 from iceberg_assets.tables import append
-from iceberg_assets.tables.staging import write_options
+from iceberg_assets.tables.staging import partitions, write_options
 from iceberg_assets_tests.tables.helpers import D1, D2, D3, Feed, make_feed, no_spark
 
 if TYPE_CHECKING:
@@ -113,6 +114,28 @@ def test_a_row_outside_the_partitions_fails_its_date(spark: "SparkSession", feed
     outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
     assert outcomes[D1].status is Status.FAILED
     assert f"{bad}: 1 rows with ts on {on} lie outside the partitions" in outcomes[D1].reason
+    assert feed.ids() == [2]
+
+
+def test_a_row_of_a_year_that_python_has_not_fails_its_date_and_no_other(spark: "SparkSession", feed: Feed) -> None:
+    far = pa.array([2**59], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    bad = feed.land_table(D1, "bad", pa.table({"id": [1], "ts": far, "carrier": ["AA"]}))
+    feed.land(D2, "a", [2])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
+    assert f"{bad}: 1 rows with ts on 9999-12-31 lie outside the partitions" in outcomes[D1].reason
+    assert feed.ids() == [2]
+
+
+def test_a_damaged_file_is_named_with_what_spark_says_is_wrong_with_it(spark: "SparkSession", feed: Feed) -> None:
+    """Its footer is whole, so that it comes as far as Spark."""
+    bad = feed.land(D1, "bad", range(5000))
+    content = bytearray(bad.read_bytes())
+    content[40 : len(content) // 2] = bytes(len(content) // 2 - 40)
+    bad.write_bytes(content)
+    feed.land(D2, "a", [2])
+    outcomes = append(lambda: spark, feed.profile, feed.spec, [D1, D2])
+    assert str(bad) in outcomes[D1].reason
+    assert "Exception: " in outcomes[D1].reason.partition(str(bad))[2]
     assert feed.ids() == [2]
 
 
@@ -279,10 +302,21 @@ def test_the_tables_distribution_mode_outweighs_the_sessions(
     assert len(list(feed.table.scan().plan_files())) == 1
 
 
-@pytest.mark.parametrize(("said", "fanout"), [({}, "false"), ({"write.spark.fanout.enabled": "true"}, "true")])
-def test_a_batch_of_many_partitions_does_not_keep_a_writer_open_for_each(said: dict[str, str], fanout: str) -> None:
-    """A year of dates by four buckets filled a heap of 1 GB: Iceberg's Spark takes no property for a yes."""
-    assert write_options(said) == {"fanout-enabled": fanout}
+@pytest.mark.parametrize(
+    ("said", "days", "options"),
+    [
+        ({}, 366, {"fanout-enabled": "false"}),
+        ({}, 14, {}),
+        ({"write.spark.fanout.enabled": "true"}, 366, {"fanout-enabled": "true"}),
+        ({"write.distribution-mode": "none"}, 1, {"distribution-mode": "none"}),
+    ],
+)
+def test_a_batch_of_many_partitions_does_not_keep_a_writer_open_for_each(
+    said: dict[str, str], days: int, options: dict[str, str]
+) -> None:
+    """A year of dates by four buckets filled a heap of 1 GB; sorting a batch of few took a quarter longer."""
+    fields = (PartitionField(col="at", type="date", func="day"), PartitionField(col="id", type="bucket", size=4))
+    assert write_options(said, partitions(fields, days)) == options
 
 
 def test_a_table_of_format_version_3(spark: "SparkSession", profile: Profile, tmp_path: Path, namespace: str) -> None:

@@ -100,8 +100,10 @@ CASES = {
             (duck("65535::USMALLINT"), 65535),
             (duck("(-5)::TINYINT"), -5),
             (by_spark("CAST(9 AS SMALLINT)"), 9),
+            (arrow(10, use_dictionary=False, column_encoding={"v": "DELTA_BINARY_PACKED"}, compression="lz4"), 10),
         ),
         (
+            (arrow(11, compression={"at": "zstd", "v": "brotli"}), "is stored as BROTLI"),
             (arrow(2**63 + 1, pa.uint64()), "is uint64, and the table's is long"),
             (polars("7"), "is string, and the table's is long"),
             (duck("7.5::DOUBLE"), "is double, and the table's is long"),
@@ -131,6 +133,7 @@ CASES = {
             (arrow(7, pa.uint32()), "is uint32"),
             (duck("1.25::DECIMAL(5, 2)"), "is decimal(5, 2)"),
             (arrow(1.5, pa.float16()), "is a half float"),
+            (arrow(1.5, use_dictionary=False, column_encoding={"v": "BYTE_STREAM_SPLIT"}), "as BYTE_STREAM_SPLIT"),
         ),
     ),
     "decimals": Case(

@@ -123,6 +123,28 @@ def test_a_declaration_that_does_not_fit_is_refused_with_nothing_touched(
     assert not feed.profile.pyiceberg().namespace_exists(feed.spec.table[:-1])
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"properties": {"format-version": 9}}, "Unsupported format version: v9"),
+        ({"properties": {"location": "/x"}}, "location is a reserved table property"),
+        ({"partition_by": [{"col": "ts", "type": "truncate", "size": 4}]}, "Invalid source type timestamptz"),
+    ],
+)
+def test_what_iceberg_refuses_to_create_is_said_in_a_sentence(
+    spark: "SparkSession", feed: Feed, changes: dict[str, Any], said: str
+) -> None:
+    """It was the engine's own error, with its stack."""
+    spec = make_feed(feed.profile, feed.raw, list(feed.spec.table), **changes).spec
+    feed.land(D1, "a", [1])
+    with pytest.raises(ConfigurationError) as refused:
+        append(lambda: spark, feed.profile, spec, [D1])
+    assert f"{spec.name} cannot be made as it is declared: " in str(refused.value)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not feed.profile.pyiceberg().table_exists(feed.spec.table)
+
+
 def test_derive_that_does_not_work_on_an_existing_table_is_refused_before_a_claim(
     spark: "SparkSession", feed: Feed
 ) -> None:

@@ -1,6 +1,8 @@
 """What is said where a declaration and a table that exists differ. No engine: the tables are PyIceberg's."""
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, DayTransform, VoidTransform
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
-from iceberg_assets.errors import ConfigurationError, TableDroppedError
+from iceberg_assets.errors import ConfigurationError, TableDroppedError, TableUnreadableError
 from iceberg_assets.maintenance.measure import load
 from iceberg_assets.spec import Status
 from iceberg_assets.tables import append, recover
@@ -107,6 +109,24 @@ def test_a_table_with_such_a_column_is_refused(feed: Feed) -> None:
     made(feed, NestedField(4, "_pos", LongType(), required=False))
     with pytest.raises(ConfigurationError, match="the table's column '_pos' for themselves; rename it"):
         append(no_spark, feed.profile, feed.spec, [D1])
+
+
+def test_a_table_whose_columns_are_one_to_spark_is_refused(feed: Feed) -> None:
+    made(feed, NestedField(4, "ID", LongType(), required=False))
+    with pytest.raises(ConfigurationError, match="the table's 'id' and 'ID' differ in case only"):
+        append(no_spark, feed.profile, feed.spec, [D1])
+
+
+def test_a_table_whose_metadata_file_is_gone_is_named_with_the_file(feed: Feed) -> None:
+    made(feed)
+    metadata = Path(urlparse(feed.table.metadata_location).path)
+    away = metadata.rename(metadata.with_suffix(".away"))
+    with pytest.raises(
+        TableUnreadableError, match=rf"{feed.spec.name}: the metadata file .*{metadata.name}.* register"
+    ):
+        append(no_spark, feed.profile, feed.spec, [D1])
+    # The catalog is that of all tests, and orphan removal goes by the metadata of every table in it.
+    away.rename(metadata)
 
 
 def test_a_table_that_is_dropped_in_the_middle_of_a_run_is_said_to_be(feed: Feed) -> None:

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.evolve import Change, changes, evolved
 from iceberg_assets.tables.fields import Field, ListOf, MapOf, Scalar, Struct
 from iceberg_assets.tables.fit import Fit, NewColumns, Problem, fit, in_words, unreadable
 from iceberg_assets.tables.footers import Footer, read_footers
+from iceberg_assets.tables.intake import inspect
 from iceberg_assets.tables.nulls import nulls, required_in
 from iceberg_assets.tables.source import RawFile
 
@@ -162,6 +164,16 @@ def test_nested_fields_are_compared_by_name_and_new_ones_by_policy() -> None:
     ]
 
 
+def test_the_keys_of_a_map_do_not_evolve() -> None:
+    """Iceberg refuses it, and all dates of the run would fail for the one that brings it."""
+
+    def keyed(kind: str) -> Field:
+        return Field("m", MapOf(Field("key", Struct((column(kind, "a"),))), Field("value", Scalar("int"))))
+
+    (problem,) = fit([footer(keyed("long"))], [keyed("int")], "evolve").problems
+    assert problem.column == "m.key.a"
+
+
 def test_columns_that_come_one_after_the_other_are_one_change() -> None:
     files = [footer(struct(column("int", "a")), name="1"), footer(struct(column("long", "a"), column("int", "b")))]
     found = fit(files, [column("int", "id")], "evolve")
@@ -245,6 +257,39 @@ def test_types_are_parquets_own_not_what_arrow_noted_beside_them(tmp_path: Path)
     assert str(read_footers([int96])[0][0].fields[0].type) == "int96"
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("us", tz="UTC"), pa.date32()])
+def test_statistics_beyond_the_years_that_python_has_tell_no_date(tmp_path: Path, kind: pa.DataType) -> None:
+    """They ended the whole append, good dates included."""
+    values = pa.array([2**59 if kind == pa.timestamp("us", tz="UTC") else 2**30], pa.int64())
+    file = write(
+        tmp_path / "far", {"at": values.cast(pa.int32()).cast(kind) if kind == pa.date32() else values.cast(kind)}
+    )
+    ((footer_,), ()) = read_footers([file], dates_of="at")
+    assert (footer_.rows, footer_.dates) == (1, None)
+
+
+def test_what_spark_cannot_open_is_told_by_name_and_footer(tmp_path: Path) -> None:
+    """Spark would fail on it in the middle of the batch, and say neither column nor reason."""
+    path = tmp_path / "09:00.parquet"
+    table = pa.table({"s": [{"x": 1.5}], "b": ["x"], "fine": [1]})
+    how = {"s.x": "BYTE_STREAM_SPLIT", "fine": "DELTA_BINARY_PACKED"}
+    codecs = {"b": "brotli", "s.x": "zstd", "fine": "snappy"}
+    pq.write_table(table, path, use_dictionary=False, column_encoding=how, compression=codecs)
+    footers, _ = read_footers([raw(path)])
+    assert [(problem.column, problem.what) for problem in fit(footers, (), "evolve").problems] == [
+        ("", "its name holds a colon, which Hadoop's local file system does not open"),
+        ("s.x", "is stored as BYTE_STREAM_SPLIT, which Spark does not read"),
+        ("b", "is stored as BROTLI, which Spark does not read"),
+    ]
+    (only_the_name,) = fit(footers, [column("long", "fine")], "ignore").problems
+    assert not only_the_name.column, "what is not read need not be readable"
+
+
+def test_a_column_without_a_name_is_refused() -> None:
+    (problem,) = fit([footer(column("int", ""), column("int", "id"))], [], "evolve").problems
+    assert in_words([problem]).startswith("a: a column has no name")
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"no Parquet at all", None])
 def test_a_file_without_a_footer_is_named_with_its_size(tmp_path: Path, content: bytes | None) -> None:
     whole = write(tmp_path / "whole", {"v": pa.array(range(100))})
@@ -256,6 +301,27 @@ def test_a_file_without_a_footer_is_named_with_its_size(tmp_path: Path, content:
     assert problem.file.path == str(path)
     assert "is not readable Parquet" in problem.what
     assert "quarantine" in problem.way_out
+
+
+def test_a_file_that_cannot_be_opened_is_not_taken_for_a_bad_one(tmp_path: Path) -> None:
+    """Quarantine would move what is perhaps as good as any."""
+    spec = TableSpec.model_validate(
+        {
+            "table": "ns.t",
+            "source": {"path": f"{tmp_path}/%Y-%m-%d/*", "bad_files": "quarantine"},
+            "dates": {"column": "ts", "start": "2024-01-01"},
+        }
+    )
+    folder = tmp_path / "2024-01-01"
+    folder.mkdir()
+    (folder / "empty").touch()
+    gone, loop = folder / "gone", folder / "loop"
+    loop.symlink_to(loop)
+    found = inspect(spec, [RawFile(str(path), 9, "1", date(2024, 1, 1)) for path in (gone, loop, folder / "empty")], ())
+    assert [problem.file.path for problem in found.problems] == [str(gone), str(loop)]
+    assert all("cannot be read" in problem.what and "right to read" in problem.way_out for problem in found.problems)
+    assert loop.is_symlink()
+    assert "1 files moved to quarantine" in found.notes[0]
 
 
 @pytest.mark.parametrize("statistics", [True, False])

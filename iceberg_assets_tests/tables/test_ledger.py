@@ -101,7 +101,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_every_claim_is_in_exactly_one_place(events: list[tuple[str, Event]]) -> None:
-    rows = [row for claim in "abcd" for row in claimed(claim, raw(claim))]
+    rows = [row for n, claim in enumerate("abcd") for row in claimed(claim, raw(claim), n=n)]
     rows += [ended(event, claim, 1, NOON + timedelta(minutes=n)) for n, (claim, event) in enumerate(events)]
     state = LedgerState.of(rows)
     withdrawn = [claim for claim, end in state.ends.items() if end is Event.WITHDRAWN]
@@ -112,7 +112,13 @@ def test_every_claim_is_in_exactly_one_place(events: list[tuple[str, Event]]) ->
         *withdrawn,
     ]
     assert sorted(places) == list("abcd")
-    assert state.batches == len({claim for claim, event in events if event is Event.CONFIRMED})
+    assert state.batches == max((n + 1 for n, claim in enumerate("abcd") if claim in state.snapshots), default=0)
+
+
+def test_numbers_go_on_from_what_a_table_carried_whose_ledger_was_lost() -> None:
+    adopted = [*claimed("a", raw("a"), n=7), ended(Event.ADOPTED, "a", 1)]
+    assert LedgerState.of(adopted).batches == 7
+    assert LedgerState.of([*adopted, *claimed("b", raw("b"), n=7), ended(Event.CONFIRMED, "b", 2)]).batches == 8
 
 
 def test_the_ledger_keeps_what_was_written(feed: Feed) -> None:

@@ -11,9 +11,10 @@ import pytest
 from iceberg_assets.errors import ClaimInDoubtError, ConfigurationError, LedgerError
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Status
-from iceberg_assets.tables import append, operator
+from iceberg_assets.tables import append, operator, protected_since
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Content, Event
 from iceberg_assets.tables.footers import read_footers
+from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage
 from iceberg_assets.tables.source import RawFile, landed
 from iceberg_assets.tables.standing import Standing, completeness, standing
@@ -155,6 +156,37 @@ def test_a_table_that_was_loaded_before_is_adopted(spark: "SparkSession", feed: 
     assert by_hand.ids() == [1, 2, 3]
     reason = append(lambda: spark, by_hand.profile, by_hand.spec, [D1], replaces=True)[D1].reason
     assert "Replace 2013-01-01, 2013-01-02 together" in reason, "its footer said so when it was adopted"
+
+
+def test_a_ledger_that_was_lost_stops_appends_until_it_is_back_or_its_files_are_adopted(
+    spark: "SparkSession", feed: Feed
+) -> None:
+    """Without a word its files would be appended again, as soon as the snapshots with their tokens are expired."""
+    for day in (D1, D2):
+        feed.land(day, "a", [day.day])
+        append(lambda: spark, feed.profile, feed.spec, [day])
+    before = head(feed)
+    ledger = Ledger(feed.profile, feed.spec, str(feed.table.metadata.table_uuid))
+    feed.profile.pyiceberg().drop_table(ledger.name)
+
+    feed.land(D3, "a", [D3.day])
+    with pytest.raises(ClaimInDoubtError, match="main holds 2 batches that the ledger"):
+        append(lambda: spark, feed.profile, feed.spec, [D3])
+    with pytest.raises(ClaimInDoubtError, match="ledger adopt"):
+        protected_since(feed.profile, feed.spec)
+    found = completeness(feed.profile, feed.spec)
+    assert found is not None
+    assert "does not know" in found.unaccounted
+    assert head(feed) == before
+
+    operator.adopt(feed.profile, feed.spec, [D1, D2], do=True)
+    for _ in range(2):
+        append(lambda: spark, feed.profile, feed.spec, [D1, D2, D3])
+    assert feed.ids() == [1, 2, 3]
+    expire_all_but_the_last(feed)
+    feed.land(D3, "b", [4])
+    append(lambda: spark, feed.profile, feed.spec, [D1, D2, D3])
+    assert feed.ids() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("is_in", [True, False])

@@ -32,6 +32,14 @@ def test_no_file_is_ever_overwritten(feed: Feed) -> None:
     assert (moved.read_bytes(), again.read_bytes()) == before
 
 
+def test_a_quarantine_that_cannot_be_made_leaves_the_file_and_says_so(feed: Feed) -> None:
+    path = feed.land(D1, "a", [1])
+    (feed.raw / "_quarantine").write_text("in its place")
+    with pytest.raises(SourceError, match=r"a\.parquet cannot be moved: .*_quarantine"):
+        quarantine(feed.spec, str(path))
+    assert path.exists()
+
+
 def test_what_is_not_in_quarantine_is_not_moved(feed: Feed) -> None:
     path = feed.land(D1, "a", [1])
     with pytest.raises(SourceError, match="is not in the quarantine"):

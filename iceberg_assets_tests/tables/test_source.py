@@ -115,6 +115,21 @@ def test_bad_files_are_moved_to_quarantine_where_the_table_says_so(spark: "Spark
     assert feed.ids() == [2, 3]
 
 
+def test_a_symbolic_link_is_the_file_that_it_leads_to(spark: "SparkSession", feed: Feed, tmp_path: Path) -> None:
+    """It was passed over without a word."""
+    kept = feed.land(D1, "a", [1]).rename(tmp_path / "kept.parquet")
+    link = feed.raw / D1.isoformat() / "a.parquet"
+    link.symlink_to(kept)
+    assert append(lambda: spark, feed.profile, feed.spec, [D1])[D1].status is Status.DONE
+    aged(kept, timedelta(minutes=2))
+    assert "was replaced after its rows were appended" in append(no_spark, feed.profile, feed.spec, [D1])[D1].reason
+    (link.parent / "nowhere.parquet").symlink_to(tmp_path / "gone.parquet")
+    link.unlink()
+    outcome = append(no_spark, feed.profile, feed.spec, [D1])[D1]
+    assert f"{link.parent}/nowhere.parquet (0 bytes) cannot be read" in outcome.reason
+    assert feed.ids() == [1]
+
+
 def test_new_columns_are_ignored_and_said_where_the_table_says_so(spark: "SparkSession", feed: Feed) -> None:
     feed = declared(feed, new_columns="ignore")
     feed.land(D1, "a", [1], s=pa.array([{"a": 1}]))

@@ -4,6 +4,7 @@ from iceberg_assets.orchestration.checks.evaluate import (
     evaluate_declaration,
     evaluate_health,
     evaluate_source,
+    evaluate_unreadable,
     evaluate_upkeep,
     health_checks,
 )
@@ -11,21 +12,20 @@ from iceberg_assets.orchestration.checks.figure import evaluations
 from iceberg_assets.orchestration.checks.rows import (
     REWRITES,
     ROWS_PRESERVED,
-    dates_in_doubt,
-    rows_in_doubt,
+    doubts,
     rows_preserved,
 )
 
 __all__ = [
     "REWRITES",
     "ROWS_PRESERVED",
-    "dates_in_doubt",
+    "doubts",
     "evaluate_declaration",
     "evaluate_health",
     "evaluate_source",
+    "evaluate_unreadable",
     "evaluate_upkeep",
     "evaluations",
     "health_checks",
-    "rows_in_doubt",
     "rows_preserved",
 ]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from iceberg_assets.health import Plan, TableHealth, plan, read_health
-from iceberg_assets.orchestration.checks.figure import result
+from iceberg_assets.orchestration.checks.figure import Figure, result
 from iceberg_assets.orchestration.checks.of_health import OF_HEALTH
 from iceberg_assets.orchestration.checks.of_source import (
     OF_DECLARATION,
@@ -16,6 +16,7 @@ from iceberg_assets.orchestration.checks.of_source import (
     schema_as_declared,
 )
 from iceberg_assets.orchestration.checks.of_upkeep import OF_UPKEEP, Upkeep
+from iceberg_assets.orchestration.checks.rows import doubts
 from iceberg_assets.orchestration.event_log import Events, attempts
 from iceberg_assets.orchestration.metadata import REASON
 from iceberg_assets.orchestration.table_asset import TableAsset
@@ -55,6 +56,18 @@ def evaluate_declaration(table: TableAsset, waiting: Sequence[RawFile] = ()) -> 
     return [result(table, "schema_as_declared", schema_as_declared(table, waiting))]
 
 
+def evaluate_unreadable(table: TableAsset, error: Exception) -> list[dg.AssetCheckResult]:
+    """The declaration of a table that could not be looked at: what contradicts it, else what kept us from looking."""
+    try:
+        results = evaluate_declaration(table)
+    except Exception:  # noqa: BLE001 (it is the same that kept us from looking)
+        results = []
+    if any(not one.passed for one in results):
+        return results
+    words = f"the table could not be looked at, so that nothing is done about it: {type(error).__name__}: {error}"
+    return [result(table, "schema_as_declared", Figure(1, words))]
+
+
 def evaluate_source(table: TableAsset, waiting: Sequence[RawFile]) -> list[dg.AssetCheckResult]:
     """What changes with the files that land, and with the ledger; of tables with a source only."""
     return [
@@ -86,7 +99,8 @@ def health_checks(table: TableAsset) -> dg.AssetChecksDefinition:
             )
         history = attempts(Events(instance, {}), table)
         yield from evaluate_health(table, health)
-        yield from evaluate_upkeep(instance, table, health, history, plan(table.spec, health, history, (), now))
+        decided = plan(table.spec, health, history, (), now, doubts(instance, table))
+        yield from evaluate_upkeep(instance, table, health, history, decided)
 
     return check
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from iceberg_assets.health import DateHealth, TableHealth, outside, pinned_by
+from iceberg_assets.health.properties import whole_number
 from iceberg_assets.orchestration.checks.figure import Figure
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.units import format_count
@@ -93,7 +94,7 @@ def _snapshots(spec: TableSpec, health: TableHealth, now: datetime) -> Figure:
 def _metadata_files(spec: TableSpec, health: TableHealth, now: datetime) -> Figure:  # noqa: ARG001
     """Expiry does not touch them: commits delete the oldest where the table says so, and nothing else does."""
     deletes = health.properties.get(_KEEPS_OLD, "false").lower() == "true"
-    kept = int(health.properties.get(_KEPT, _DEFAULT_KEPT)) + 1
+    kept = whole_number(health.properties, _KEPT, _DEFAULT_KEPT) + 1
     left = max(0, health.metadata_files - kept) if deletes else health.metadata_files
     way = (
         f"each commit deletes all but {kept}" if deletes else f"{_KEEPS_OLD} is not set, so that no commit deletes one"

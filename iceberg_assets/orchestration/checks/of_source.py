@@ -41,6 +41,8 @@ def ledger_complete(table: TableAsset) -> Figure:
         f"iceberg-assets ledger resolve {name} {claim.id}"
         for claim in (found.doubtful if found else ())
     ]
+    if found and found.unaccounted:
+        wrong.append(found.unaccounted)
     batches = found.batches if found else 0
     return Figure(
         len(wrong),

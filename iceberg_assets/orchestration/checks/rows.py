@@ -1,4 +1,4 @@
-"""Whether rewrites left the rows as they were, and what waits until they are known to have."""
+"""Whether rewrites left the rows as they were, and which of them are in doubt."""
 
 from collections.abc import Mapping, Set
 from datetime import date
@@ -20,7 +20,12 @@ _ENDED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordSt
 
 
 def rows_preserved(
-    table: TableAsset, operation: Operation, outcomes: Mapping[date, Outcome], doubted: Set[date] = frozenset()
+    table: TableAsset,
+    operation: Operation,
+    outcomes: Mapping[date, Outcome],
+    doubted: Set[tuple[Operation, date]] = frozenset(),
+    *,
+    settles: bool,
 ) -> dg.AssetCheckResult:
     """Whether each rewrite left the rows as they were, this run's and those before it.
 
@@ -28,12 +33,14 @@ def rows_preserved(
         table: whose.
         operation: the rewrite.
         outcomes: by date, what this run came to.
-        doubted: dates that earlier runs left in doubt. A date is until the operation ends well on it: that another one
-            went well says nothing of its rows.
+        doubted: what earlier runs left in doubt. A date is until a person has the operation end well on it: that
+            another one went well says nothing of its rows.
+        settles: whether a person says so with this run.
     """
     changed = {day: outcome.reason for day, outcome in outcomes.items() if outcome.rows_preserved is False}
-    settled = {day for day, outcome in outcomes.items() if outcome.green and day not in changed}
-    older = sorted(doubted - settled - changed.keys())
+    settled = {day for day, outcome in outcomes.items() if settles and outcome.green}
+    before = {day for one, day in doubted if one is operation}
+    older = sorted(before - settled - changed.keys())
     rewritten = sum(outcome.rows_preserved is not None for outcome in outcomes.values())
     words = [f"{day}: {reason}" for day, reason in changed.items()]
     if older:
@@ -42,7 +49,7 @@ def rows_preserved(
         check_name=ROWS_PRESERVED,
         asset_key=table.key_of(operation),
         passed=not words,
-        # What an earlier run did must not fail this one; expiry waits all the same.
+        # What an earlier run did must not fail this one; the table is on hold all the same.
         severity=dg.AssetCheckSeverity.ERROR if changed or not older else dg.AssetCheckSeverity.WARN,
         description="; ".join(words) or f"{rewritten} of {len(outcomes)} dates rewritten, rows as before",
         metadata={
@@ -53,27 +60,17 @@ def rows_preserved(
     )
 
 
-def dates_in_doubt(instance: dg.DagsterInstance, table: TableAsset, operation: Operation) -> frozenset[date]:
-    """The dates whose rows a rewrite has changed, and on which it has not ended well since."""
-    said = _evaluated(instance, table, operation)
-    days = str(said.metadata[_IN_DOUBT].value) if said and _IN_DOUBT in said.metadata else ""
-    return frozenset(date.fromisoformat(day) for day in days.split(", ") if day)
+def doubts(instance: dg.DagsterInstance, table: TableAsset) -> frozenset[tuple[Operation, date]]:
+    """The rewrites that changed rows, by operation and date, and that nobody has settled.
 
-
-def rows_in_doubt(instance: dg.DagsterInstance, table: TableAsset) -> str | None:
-    """What keeps snapshots from being expired: the one to roll back to may be among them. None: nothing.
-
-    A blocking check holds what comes after it in its own run; expiry mostly has a run of its own.
+    A blocking check holds what comes after it in its own run; a table that is on hold refuses other runs, too.
     """
+    found: set[tuple[Operation, date]] = set()
     for operation in REWRITES:
         said = _evaluated(instance, table, operation)
-        if said and not said.passed:
-            return (
-                f"rows_preserved of '{operation.value}' is red, and the snapshot to roll back to may be among those "
-                f"that would go ({said.description}). Settle that, then materialize '{operation.value}' of its dates, "
-                "which evaluates the check anew"
-            )
-    return None
+        days = str(said.metadata[_IN_DOUBT].value) if said and _IN_DOUBT in said.metadata else ""
+        found |= {(operation, date.fromisoformat(day)) for day in days.split(", ") if day}
+    return frozenset(found)
 
 
 def _evaluated(instance: dg.DagsterInstance, table: TableAsset, operation: Operation) -> dg.AssetCheckEvaluation | None:

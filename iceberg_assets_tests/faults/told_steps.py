@@ -1,0 +1,62 @@
+"""The steps of maintenance, told from outside: the product has no hooks for it."""
+
+import contextlib
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+from iceberg_assets.maintenance import engine, lease, maintained
+from iceberg_assets.maintenance.lease_table import LeaseRow, write_lease
+
+LEASE_ROW, LEASE_TAG, RELEASING = "lease row", "lease tag", "releasing"
+
+
+@contextlib.contextmanager
+def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
+    """Tell each step of the maintenance in this block, after it; the release of the lease before it.
+
+    Statements are told by the procedure that they call, or by their first words.
+
+    Args:
+        lasts: so long the lease of a killed one stands.
+    """
+    told: set[str] = set()
+
+    def once(name: str) -> None:
+        if name not in told:
+            told.add(name)
+            step(name)
+
+    def write(profile: Any, row: LeaseRow) -> None:
+        if row.event == "released":
+            once(RELEASING)
+        write_lease(profile, row)
+        # Later rows of the same event prolong it.
+        if row.event == "taken":
+            once(LEASE_ROW)
+
+    def tag(*given: Any, real: Any = lease._create_tag) -> bool:
+        made = bool(real(*given))
+        once(LEASE_TAG)
+        return made
+
+    real = engine.execute
+
+    def execute(*given: Any) -> Any:
+        found = real(*given)
+        procedure = re.search(r"system\.(\w+)\(", given[1])
+        once(procedure[1] if procedure else "create branch" if "CREATE BRANCH" in given[1] else "drop branch")
+        return found
+
+    with contextlib.ExitStack() as patches:
+        patches.enter_context(patch.object(lease, "write_lease", write))
+        patches.enter_context(patch.object(lease, "_create_tag", tag))
+        patches.enter_context(patch.object(maintained, "lease", functools.partial(lease.lease, lasts=lasts)))
+        for name, module in list(sys.modules.items()):
+            if name.startswith("iceberg_assets.maintenance.") and getattr(module, "execute", None) is real:
+                patches.enter_context(patch.object(module, "execute", execute))
+        yield
