@@ -19,8 +19,8 @@ _OWN = {
 }
 
 _FORCE: Mapping[Operation, str] = {
-    Operation.COMPACT: "Also dates that data was added to within maintenance.quiet_for. Of a date whose rows an earlier "
-    "rewrite changed it says that a person has settled that.",
+    Operation.COMPACT: "Also dates that data was added to within maintenance.quiet_for. Of a date whose rows an "
+    "earlier rewrite changed: a person has settled that.",
     Operation.REWRITE_MANIFESTS: "Of a table whose rows an earlier rewrite changed: a person has settled that.",
     Operation.REMOVE_ORPHANS: "Also where more than maintenance.orphans.max_share of the table's files would go.",
 }

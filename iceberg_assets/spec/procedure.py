@@ -28,6 +28,9 @@ Kind = Literal[
 Value = bool | int | float | str | datetime | timedelta | tuple[str, ...] | tuple[int, ...] | Mapping[str, str]
 """A checked value. A moment is a point in time, or how long ago it was."""
 
+_MOST = 2**31 - 1
+"""The largest number that Java's Integer.parseInt takes."""
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -154,10 +157,11 @@ class _Kind:
 
 def _count(argument: Argument, value: object) -> int:
     if isinstance(value, int | str) and not isinstance(value, bool) and str(value).isdecimal():
-        if (number := int(value)) >= argument.least:
+        if (number := int(value)) < argument.least:
+            raise ValueError(f"expected at least {argument.least}, got {value!r}")
+        if number <= _MOST:
             return number
-        raise ValueError(f"expected at least {argument.least}, got {value!r}")
-    raise ValueError(f"expected a whole number, got {value!r}")
+    raise ValueError(f"expected a whole number of {_MOST} at most, got {value!r}")
 
 
 def _number(most: float, words: str) -> Callable[[Argument, object], float]:
