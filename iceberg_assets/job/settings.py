@@ -18,11 +18,12 @@ from iceberg_assets.spec.policy import (
     Expire,
     MaintenancePolicy,
     Orphans,
+    Quarantine,
     RewriteOptions,
     SortOrderText,
 )
 from iceberg_assets.spec.table import format_identifier
-from iceberg_assets.spec.units import Age
+from iceberg_assets.spec.units import Age, format_age
 
 Names = tuple[Annotated[Name, BeforeValidator(parse_name)], ...]
 # A hundred years: more is a slip of the hand, and no date can be counted back from it.
@@ -121,6 +122,22 @@ class Lock(SpecModel):
     ttl_seconds: int = Field(default=172_800, ge=1)
 
 
+class OwnSettings(SpecModel):
+    """``iceberg_assets``: what the other job's file has no key for.
+
+    Attributes:
+        orphans: what becomes of the orphans of this catalog: left where they are, moved out of the way and deleted
+            when a week has passed, or deleted at once.
+        max_share: where more than this share of a table's files would go as orphans, none goes.
+    """
+
+    # YAML reads off as false.
+    orphans: Annotated[
+        Literal["off", "quarantine", "remove"], BeforeValidator(lambda value: "off" if value is False else value)
+    ] = "quarantine"
+    max_share: float = Field(default=Orphans().max_share, gt=0, le=1)
+
+
 class Operations(SpecModel):
     """The four operations, each with what the file says of it."""
 
@@ -174,6 +191,7 @@ class JobSettings(Operations):
     parallelism: int = Field(default=4, ge=1)
     gc_handling: GcHandling = GcHandling()
     lock: Lock = Lock()
+    iceberg_assets: OwnSettings = OwnSettings()
     table_overrides: Annotated[
         Mapping[Annotated[Name, BeforeValidator(parse_name)], Operations],
         BeforeValidator(lambda value: by_table(value, _OVERRIDABLE)),
@@ -198,6 +216,17 @@ class JobSettings(Operations):
                 said = _over(said, self.table_overrides[name])
         return Operations(**{name: getattr(said, name) for name in _OVERRIDABLE})
 
+    def policy_of(self, asked: Operations) -> MaintenancePolicy:
+        """The policy of a table of which so much is asked, with what the catalog says of its orphans.
+
+        Raises:
+            ValidationError: parts of it do not fit each other.
+        """
+        policy, ours = asked.policy(), self.iceberg_assets
+        aside = Quarantine() if ours.orphans == "quarantine" else None
+        orphans = policy.orphans.model_copy(update={"quarantine": aside, "max_share": ours.max_share})
+        return policy.model_copy(update={"orphans": orphans})
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person who wrote the file should know of how it is read."""
@@ -208,6 +237,11 @@ class JobSettings(Operations):
             yield "table_exclude has no effect: table_include says which tables there are"
         if self.lock.enabled:
             yield "lock has no effect: each table is maintained under a lease, which its holder prolongs"
+        if "orphans" not in self.iceberg_assets.model_fields_set:
+            yield (
+                f"iceberg_assets.orphans is not set: orphans are moved to a folder beside the data, and deleted after "
+                f"{format_age(Quarantine().lasts)}; remove deletes them at once, off leaves them alone"
+            )
         for path, one in self._blocks():
             rewrite, orphans = one.rewrite_data_files, one.remove_orphan_files
             if rewrite.sort_order is not None and self._strategy(path, one) != "sort":

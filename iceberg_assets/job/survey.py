@@ -14,7 +14,8 @@ from iceberg_assets.job.overrides import Name
 from iceberg_assets.job.selection import Selection, select, takes_namespace
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.task import Task, task_of
-from iceberg_assets.maintenance.garbage import forbidden
+from iceberg_assets.maintenance import GC_BEFORE
+from iceberg_assets.maintenance.garbage import forbidden, maintained_elsewhere
 from iceberg_assets.profiles import Listed, Profile, list_catalog
 from iceberg_assets.spec import Attempt, Operation
 from iceberg_assets.spec.table import format_identifier
@@ -32,7 +33,7 @@ class Surveyed:
 
     Attributes:
         verdict: ``due``: it needs something now; ``waiting``: it does, and something is against that; ``skipped``: not
-            an Iceberg table, or gone; ``failed``: it cannot be told.
+            an Iceberg table, gone, or maintained by somebody else; ``failed``: it cannot be told.
         reason: why, with numbers.
         task: None where it was skipped or failed.
         requests: the parts of the plan, each with its operations and dates.
@@ -115,6 +116,8 @@ def _planned(
     health = read_health(profile, task.spec, cache=cache, loaded=table)
     if health is None:
         raise NoSuchTableError
+    if reason := maintained_elsewhere(health.properties, task.spec.properties):
+        return Surveyed(task.spec.table, "skipped", reason)
     barred = None if settings.gc_handling.enabled else forbidden(health)
     operations = [one for one in task.operations if not (barred and one in _DELETING)]
     planned = plan(task.spec, health, history, (), now, operations=operations, at_once=True)
@@ -124,5 +127,8 @@ def _planned(
     reason = "; ".join(one.reason for one in told) or "every operation is switched off"
     if barred:
         reason += f"; neither expiry nor orphans: {barred}, and gc_handling is off"
-    verdict: Verdict = "due" if planned.requests else "waiting" if held else "nothing_to_do"
+    switched = GC_BEFORE in health.properties
+    if switched:
+        reason = f"gc.enabled was switched on by a run that was killed, and is put back; {reason}"
+    verdict: Verdict = "due" if planned.requests or switched else "waiting" if held else "nothing_to_do"
     return Surveyed(task.spec.table, verdict, reason, task, planned.requests)

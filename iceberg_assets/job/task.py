@@ -24,10 +24,12 @@ class Task:
     Attributes:
         spec: as if it had been declared: no source, its maintenance from the file, its dates from its partitions.
         asked: what the file says of the operations.
+        orphans: whether the catalog lets any of them go.
     """
 
     spec: TableSpec
     asked: Operations
+    orphans: bool
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -36,7 +38,7 @@ class Task:
             Operation.COMPACT: self.asked.rewrite_data_files.enabled,
             Operation.REWRITE_MANIFESTS: self.asked.rewrite_manifests.enabled,
             Operation.EXPIRE_SNAPSHOTS: self.asked.expire_snapshot.enabled,
-            Operation.REMOVE_ORPHANS: self.asked.remove_orphan_files.enabled,
+            Operation.REMOVE_ORPHANS: self.asked.remove_orphan_files.enabled and self.orphans,
         }
         return tuple(operation for operation in Operation if enabled[operation])
 
@@ -48,13 +50,14 @@ def task_of(settings: JobSettings, table: Name, metadata: TableMetadata) -> Task
         ConfigurationError: the table cannot be sorted as the file says.
     """
     asked = settings.of(table)
-    policy = asked.policy()
+    policy = settings.policy_of(asked)
     order = policy.compact.order if asked.rewrite_data_files.enabled else None
     if order and (mistake := order.mistake(metadata.schema().column_names)):
         raise ConfigurationError(f"{format_identifier(table)}: rewrite_data_files.{mistake}")
     # A condition of the file's own says what is rewritten, and no date may be put in its place.
     dates = dates_of(metadata) if asked.rewrite_data_files.where is None else WHOLE_TABLE
-    return Task(TableSpec(table=table, dates=dates, maintenance=policy), asked)
+    spec = TableSpec(table=table, dates=dates, maintenance=policy)
+    return Task(spec, asked, orphans=settings.iceberg_assets.orphans != "off")
 
 
 def dates_of(metadata: TableMetadata) -> Dates:
