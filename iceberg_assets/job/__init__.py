@@ -4,7 +4,7 @@ from iceberg_assets.job.read import read_settings
 from iceberg_assets.job.run import Begun, Event, History, Left, run
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.summary import Summary
-from iceberg_assets.job.survey import Surveyed, find, survey
+from iceberg_assets.job.survey import Surveyed, find, require_catalog, survey
 from iceberg_assets.job.table import Ended
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Surveyed",
     "find",
     "read_settings",
+    "require_catalog",
     "run",
     "survey",
 ]

@@ -57,17 +57,26 @@ class Surveyed:
         return format_identifier(self.table)
 
 
-def find(profile: Profile, settings: JobSettings) -> Selection:
-    """The tables and views of the profile's catalog that the file is about.
+def require_catalog(profile: Profile, settings: JobSettings) -> None:
+    """Refuse a file that is about another catalog than the profile's.
 
     Raises:
-        ConfigurationError: the profile's catalog is another one than the file's.
+        ConfigurationError: it is.
     """
     if settings.catalog != profile.catalog.name:
         raise ConfigurationError(
             f"catalog is '{settings.catalog}', and profile '{profile.name}' has '{profile.catalog.name}': choose the "
             "profile of that catalog with --profile or PROFILE"
         )
+
+
+def find(profile: Profile, settings: JobSettings) -> Selection:
+    """The tables and views of the profile's catalog that the file is about.
+
+    Raises:
+        ConfigurationError: the profile's catalog is another one than the file's.
+    """
+    require_catalog(profile, settings)
     return select(settings, list_catalog(open_catalog(profile), lambda one: takes_namespace(settings, one)))
 
 
