@@ -15,7 +15,7 @@ from iceberg_assets.job.selection import Selection, select, takes_namespace
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.task import Task, task_of
 from iceberg_assets.maintenance import GC_BEFORE
-from iceberg_assets.maintenance.garbage import forbidden, maintained_elsewhere
+from iceberg_assets.maintenance.garbage import forbidden, maintained_elsewhere, remember_places
 from iceberg_assets.profiles import Listed, Profile, list_catalog
 from iceberg_assets.spec import Attempt, Operation
 from iceberg_assets.spec.table import format_identifier
@@ -102,6 +102,8 @@ def survey(
         return Surveyed(name, "skipped", "a view")
     try:
         table = profile.pyiceberg().load_table(name)
+        # The search for orphans asks it of the whole catalog, and here each table is at hand.
+        remember_places(profile, table)
         return _planned(profile, table, task_of(settings, name, table.metadata), settings, history, now, cache)
     except NoSuchIcebergTableError:
         return Surveyed(name, "skipped", "not an Iceberg table")

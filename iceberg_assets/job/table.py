@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -15,6 +15,7 @@ from iceberg_assets.job.overrides import Name
 from iceberg_assets.job.survey import Surveyed
 from iceberg_assets.job.task import Task
 from iceberg_assets.maintenance import GC_BEFORE, Asked, LeaseTakenError, at_work, maintain, standing_hold
+from iceberg_assets.maintenance.lease import one_lease
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status
@@ -100,19 +101,41 @@ def carry_out(around: Around, found: Surveyed) -> Iterator[Ended]:
     task = found.task
     assert task is not None, "what is due has a task"
     _put_gc_back(around, task)
-    for operation, days in _steps(found):
-        if around.stop.is_set():
-            return
-        ended = _operate(around, found, task, operation, days)
-        yield ended
-        # What comes after a rewrite that changed rows may take away what it would be taken back to.
-        if ended.on_hold or any(one.rows_preserved is False for one in ended.outcomes.values()):
-            return
+    for operations in _UNDER_ONE_LEASE:
+        steps = list(_steps(found, operations))
+        with _lease_over(around, task, steps):
+            for operation, days in steps:
+                if around.stop.is_set():
+                    return
+                ended = _operate(around, found, task, operation, days)
+                yield ended
+                # What comes after a rewrite that changed rows may take away what it would be taken back to.
+                if ended.on_hold or any(one.rows_preserved is False for one in ended.outcomes.values()):
+                    return
 
 
-def _steps(found: Surveyed) -> Iterator[tuple[Operation, Sequence[date]]]:
+_Step = tuple[Operation, Sequence[date]]
+
+_UNDER_ONE_LEASE = (
+    (Operation.COMPACT, Operation.REWRITE_MANIFESTS),
+    # The tag of a lease would keep what was rewritten under it from expiring.
+    (Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHANS),
+)
+
+
+@contextmanager
+def _lease_over(around: Around, task: Task, steps: Sequence[_Step]) -> Iterator[None]:
+    """One lease for several steps; where it cannot be had, each of them says why."""
+    with ExitStack() as stack:
+        if len(steps) > 1:
+            with suppress(Exception):
+                stack.enter_context(one_lease(around.profile, task.spec, "the whole-catalog job", spark=around.spark))
+        yield
+
+
+def _steps(found: Surveyed, operations: Sequence[Operation]) -> Iterator[_Step]:
     """Operations with their dates: of a compaction so many at a time that a stop is not waited for all day."""
-    for operation in Operation:
+    for operation in operations:
         days = sorted({day for one in found.requests if operation in one.operations for day in one.dates})
         size = MOST_DATES if operation is Operation.COMPACT else max(len(days), 1)
         for begin in range(0, len(days), size):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 
 from iceberg_assets.health import TableHealth
 from iceberg_assets.health.pointers import metadata_pointers, open_catalog
@@ -101,12 +102,17 @@ def _tables(profile: Profile, without: tuple[str, ...] | None) -> Iterator[tuple
         known = _seen.get((_identity(profile), name))
         if known is None or known[0] != pointer:
             try:
-                table = catalog.load_table(name)
+                known = remember_places(profile, catalog.load_table(name))
             except NoSuchTableError:  # Dropped since it was listed.
                 continue
-            known = table.metadata_location, places(table.location(), table.properties)
-            _seen[_identity(profile), name] = known
         yield name, known[1]
+
+
+def remember_places(profile: Profile, table: Table) -> tuple[str, Sequence[str]]:
+    """Keep where a table keeps files, so that it need not be loaded for it while its metadata file is the same."""
+    found = table.metadata_location, places(table.location(), table.properties)
+    _seen[_identity(profile), table.name()] = found
+    return found
 
 
 def places(location: str, properties: Mapping[str, str]) -> list[str]:

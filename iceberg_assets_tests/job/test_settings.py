@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.job import read_settings
+from iceberg_assets.job import JobSettings, read_settings
 from iceberg_assets.spec.policy import MaintenancePolicy
 from iceberg_assets_tests.job.written import written
 
@@ -141,13 +141,26 @@ def test_a_file_that_is_not_there_is_not_an_empty_one(tmp_path: Path) -> None:
         read_settings(tmp_path / "job.conf")
 
 
+@pytest.mark.parametrize("name", ["job.conf", "job.yaml"])
+def test_orphans_are_set_aside_until_the_file_lets_them_go(tmp_path: Path, name: str) -> None:
+    def read(said: str) -> JobSettings:
+        ours = f"iceberg_assets: {{orphans: {said}, max_share: 0.5}}"
+        return written(tmp_path, "\n".join(["catalog: lake", *([ours] if said else [])]), name)
+
+    aside, removed = (settings.policy_of(settings.of(("a", "b"))).orphans for settings in (read(""), read("remove")))
+    assert aside.quarantine is not None
+    assert (removed.quarantine, removed.max_share) == (None, 0.5)
+    assert read("off").iceberg_assets.orphans == "off", "which YAML reads as false"
+    assert [note.partition(" ")[0] for note in read("").notes] == ["iceberg_assets.orphans"]
+
+
 def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
     settings = written(
         tmp_path,
         """
         catalog: lake
         table_include: [a.b], table_exclude: [a.c]
-        lock.enabled: true
+        lock.enabled: true, iceberg_assets.orphans: remove
         rewrite_data_files.sort_order: id
         table_overrides {
             a.sorted.rewrite_data_files.strategy: sort
