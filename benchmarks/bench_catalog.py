@@ -1,9 +1,9 @@
 """The whole-catalog job beside a loop of the four CALLs, over tables of which few need work; and its memory.
 
-Both sides have tables of the same making, the same warm session, and the same settings of each operation; both remove
-orphans of the tables that need work, and of no other. Afterwards live files, rows, snapshots and orphans have to be
-equal. Memory is the peak of a process of its own that runs the job over tables with nothing to do. Run by
-``make bench-catalog``; ends with 1 where a limit is passed.
+Each side has a catalog of its own with tables of the same making; both have the same warm session and the same settings
+of each operation, and remove orphans of the tables that need work, and of no other. Afterwards live files, rows,
+snapshots and orphans have to be equal. Memory is the peak of a process of its own that runs the job over tables with
+nothing to do. Run by ``make bench-catalog``; ends with 1 where a limit is passed.
 """
 
 import argparse
@@ -51,7 +51,11 @@ class State:
 
 
 class Side:
-    """One side's tables: most have a single file, some many small ones, old snapshots, and an orphan."""
+    """Tables of one side: most have a single file, some many small ones, old snapshots, and an orphan.
+
+    Args:
+        name: of their namespace.
+    """
 
     def __init__(self, profile: Profile, name: str, tables: int, dirty: int) -> None:
         self.profile, self.name, catalog = profile, name, profile.pyiceberg()
@@ -65,7 +69,7 @@ class Side:
 
     def by_the_job(self, running: "SparkSession", root: Path) -> float:
         """Seconds of the job; all that is due has to be done."""
-        file = root / f"{self.name}.conf"
+        file = root / "job.conf"
         chosen = "\n".join(f"{self.name}.{table}.remove_orphan_files.enabled: true" for table in sorted(self.dirty))
         file.write_text(
             f"catalog: {self.profile.catalog.name}, databases: [{self.name}], iceberg_assets.orphans: remove\n"
@@ -117,11 +121,10 @@ def maintained(profile: Profile, file: Path, session: spark.Session) -> Summary:
 
 def speed(root: Path, tables: int, dirty: int) -> tuple[float, float]:
     """Seconds of the job and of the CALLs, which have to come to the same."""
-    profile = load_profile("local", root)
-    profile.prepare()
-    ours, theirs = (Side(profile, name, tables, dirty) for name in ("ours", "theirs"))
-    warm = Side(profile, "warm_ours", 4, 2), Side(profile, "warm_theirs", 4, 2)
-    running = spark.session(profile)
+    profiles = [_profile(root, name) for name in ("ours", "theirs")]
+    ours, theirs = (Side(profile, "measured", tables, dirty) for profile in profiles)
+    warm = [Side(profile, "warm", 4, 2) for profile in profiles]
+    running = _session(profiles)
     warm[0].by_the_job(running, root)
     warm[1].by_calls(running)
     # Who comes second finds the warmer JVM.
@@ -133,6 +136,22 @@ def speed(root: Path, tables: int, dirty: int) -> tuple[float, float]:
     assert not any(state.orphans for state in one.values())
     assert all(one[table] == State(1, 10 * _COMMITS, 2, 0) for table in ours.dirty), one
     return seconds
+
+
+def _profile(root: Path, name: str) -> Profile:
+    """That of the package, with a catalog of that name."""
+    local = load_profile("local", root)
+    own = {"name": name, "uri": f"sqlite:///{root / name}.db", "warehouse": str(root / name)}
+    profile = local.model_copy(update={"name": name, "catalog": local.catalog.model_copy(update=own)})
+    profile.prepare()
+    return profile
+
+
+def _session(profiles: Sequence[Profile]) -> "SparkSession":
+    """One session on all of their catalogs."""
+    settings = {key: value for profile in profiles for key, value in profile.spark_settings().items()}
+    catalogs = {key: value for key, value in settings.items() if key.startswith("spark.sql.catalog.")}
+    return spark.session(profiles[0].model_copy(update={"spark": {**profiles[0].spark, **catalogs}}))
 
 
 def peak(root: Path, tables: int) -> int:
