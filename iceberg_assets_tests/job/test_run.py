@@ -16,13 +16,13 @@ from pyiceberg.table import Table
 
 from iceberg_assets.cli.interrupt import interruptible
 from iceberg_assets.health import LEASE_PREFIX
-from iceberg_assets.job import Event, JobSettings, Summary, Surveyed, find, run
+from iceberg_assets.job import Event, JobSettings, Summary, Surveyed, find, read_settings, run
 from iceberg_assets.job.summary import NAMED, TableSummary
 from iceberg_assets.maintenance import GC_BEFORE
 from iceberg_assets.maintenance.lease import lease
 from iceberg_assets.maintenance.orphans import files_aside
-from iceberg_assets.profiles import Profile
-from iceberg_assets.spec import TableSpec
+from iceberg_assets.profiles import Profile, load_profile
+from iceberg_assets.spec import Operation, Status, TableSpec
 from iceberg_assets.spec.table import WHOLE_TABLE
 from iceberg_assets_tests.faults.runner import PATIENCE
 from iceberg_assets_tests.job import lake
@@ -187,6 +187,22 @@ def test_what_fails_or_is_dropped_in_the_middle_fails_the_job_after_the_others_h
     assert "dropped by somebody in the middle of it" in said[0]
     assert said[1].startswith(f"{job.name('b_failing')}: failed: compacted:")
     assert job.leases() == []
+
+
+@pytest.mark.parametrize("name", ["compaction.conf", "compaction-first.conf"])
+def test_the_file_that_people_start_from_runs_as_it_stands(tmp_path: Path, name: str) -> None:
+    local = load_profile("local", tmp_path)
+    catalog = {"name": "spark_catalog", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "w")}
+    profile = local.model_copy(update={"catalog": local.catalog.model_copy(update=catalog)})
+    profile.prepare()
+    lake.table(profile.pyiceberg(), "sales.orders", 1)
+    settings, summary = read_settings(Path(__file__).parent / "files" / name), Summary()
+    objects = find(profile, settings).objects
+    for event in run(profile, settings, objects, spark=_no_spark, stop=threading.Event()):
+        summary.add(event)
+    assert [(step.operation, step.status) for step in summary.tables["sales.orders"].steps] == [
+        (Operation.REMOVE_ORPHANS, Status.NOTHING_TO_DO)
+    ]
 
 
 def test_what_a_killed_run_left_switched_on_is_put_back_by_the_next_one(job: Job) -> None:

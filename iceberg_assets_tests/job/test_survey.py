@@ -296,3 +296,32 @@ def test_a_mistake_in_the_file_ends_with_its_path_and_nothing_was_looked_at(lake
     refused = CliRunner().invoke(app, ["maintain", str(file), "--dry-run"])
     assert refused.exit_code == 2
     assert "parallelism: " in refused.output
+
+
+def test_a_run_ends_with_1_where_a_table_cannot_be_read_and_tells_people_and_programs(
+    lake: Profile, tmp_path: Path
+) -> None:
+    clean(lake, "sales.returns")
+    broken(lake, "sales.broken")
+    file = tmp_path / "job.conf"
+    file.write_text(NO_ORPHANS)
+    shown = CliRunner().invoke(app, ["maintain", str(file)])
+    assert shown.exit_code == 1, shown.output
+    assert "2 tables and views: 1 failed, 1 nothing to do" in shown.stdout
+    assert "sales.broken: failed: FileNotFoundError" in shown.stderr
+    document = json.loads(CliRunner().invoke(app, ["maintain", str(file), "--json"]).stdout)
+    assert {one["table"]: one["verdict"] for one in document["tables"]} == {
+        "sales.broken": "failed",
+        "sales.returns": "nothing_to_do",
+    }
+    assert (document["interrupted"], document["counts"]) == (None, {"failed": 1, "nothing_to_do": 1})
+
+
+def test_what_the_job_may_leave_on_a_table_is_settled_by_its_name_though_nobody_declared_it(lake: Profile) -> None:
+    clean(lake, "sales.returns")
+    for command in (["hold"], ["quarantine", "list"]):
+        shown = CliRunner().invoke(app, [*command, "sales.returns"])
+        assert shown.exit_code == 0, shown.output
+    unknown = CliRunner().invoke(app, ["hold", "sales.return"])
+    assert unknown.exit_code == 2
+    assert "there is no table 'sales.return'" in unknown.output
