@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-conflicts bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations screenshots clean
+.PHONY: help setup demo bench-append bench-catalog bench-conflicts bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations screenshots clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -49,6 +49,9 @@ test-orphans: $(READY) ## the search for orphans beside what is reachable, SEEDS
 
 bench-append: $(READY) ## our append beside a hand-written one: medians, ratios and limits
 	$(BIN)/python -m benchmarks.bench_append
+
+bench-catalog: $(READY) ## the whole-catalog job beside a loop of CALLs: ratio, memory and limits
+	$(BIN)/python -m benchmarks.bench_catalog
 
 bench-conflicts: $(READY) ## users' statements beside compactions and leases: how often who gives way
 	$(BIN)/python -m benchmarks.bench_conflicts

@@ -19,14 +19,22 @@ _EPOCH = date(1970, 1, 1)
 _SMALL = 50_000
 
 
-def make(catalog: Catalog, name: str) -> Table:
-    """An empty table of ``id`` and ``ts``, partitioned by the day of ``ts``."""
+def make(catalog: Catalog, name: str, partitions: PartitionSpec = _BY_DAY, **properties: str) -> Table:
+    """An empty table of ``id`` and ``ts``, partitioned by the day of ``ts`` unless told."""
     catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
-    return catalog.create_table(name, _SCHEMA, partition_spec=_BY_DAY)
+    return catalog.create_table(
+        name,
+        _SCHEMA,
+        partition_spec=partitions,
+        properties={key.replace("_", "."): properties[key] for key in properties},
+    )
 
 
 def append(table: Table, days: Iterable[date], files: int) -> None:
-    """Commit so many small data files for each of the days, in one snapshot with one manifest."""
+    """Commit so many small data files for each of the days, in one snapshot with one manifest.
+
+    In a table without partitions the days only count.
+    """
     with table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
         for day in days:
             for _ in range(files):
@@ -34,7 +42,7 @@ def append(table: Table, days: Iterable[date], files: int) -> None:
                     content=DataFileContent.DATA,
                     file_path=f"{table.location()}/data/ts_day={day}/{time.time_ns()}.parquet",
                     file_format=FileFormat.PARQUET,
-                    partition=Record((day - _EPOCH).days),
+                    partition=Record(*[(day - _EPOCH).days for _ in table.spec().fields]),
                     record_count=1_000,
                     file_size_in_bytes=_SMALL,
                     sort_order_id=0,

@@ -15,13 +15,13 @@ from iceberg_assets.cli.common import (
     app,
     chosen,
     dates_of,
-    declared_tables,
+    elsewhere,
     one_of,
     print_json,
 )
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.maintenance import Asked, Preview, call_procedure, foretell, foretell_call, health_of, maintain
-from iceberg_assets.profiles import Profile, load_profile, profile_name, project_root
+from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import session
 from iceberg_assets.spec import Operation, Status, TableSpec
 from iceberg_assets.spec.procedure import Procedure, Value, nearest
@@ -92,21 +92,12 @@ def _operation(
     now = datetime.now(UTC)
     days = dates_of(spec, dates) or sorted(health_of(profile, spec).dates) or [spec.dates.last(now)]
     whole = operation is not Operation.COMPACT
-    asked = Asked(days[-1:] if whole else days, now, values, force, *_elsewhere())
+    asked = Asked(days[-1:] if whole else days, now, values, force, *elsewhere())
     if dry_run:
         previews = foretell(operation, profile, spec, asked)
         return [_foretold(preview, None if whole else day) for day, preview in previews.items()]
     outcomes = maintain(operation, lambda: session(profile), profile, spec, asked).outcomes
     return [_told(one.status, one.reason, one.details, None if whole else day) for day, one in outcomes.items()]
-
-
-def _elsewhere() -> tuple[tuple[str, ...], tuple[Profile, ...]]:
-    """Of all declared tables: where their raw files land, and their profiles."""
-    root = project_root()
-    specs = declared_tables(root)
-    profiles = sorted({profile_name(spec.profile) for spec in specs})
-    landing_places = tuple(sorted({spec.source.root for spec in specs if spec.source}))
-    return landing_places, tuple(load_profile(name, root) for name in profiles)
 
 
 def _by_hand(

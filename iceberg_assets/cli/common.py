@@ -16,6 +16,8 @@ from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
 from iceberg_assets.profiles import Profile, documents, load_profile, profile_name, project_root
 from iceberg_assets.spec import TableSpec, parse_table
 from iceberg_assets.spec.declaration import check_declared_once
+from iceberg_assets.spec.table import WHOLE_TABLE, parse_identifier
+from iceberg_assets.tables.target import load_target
 
 _COMPONENT = "iceberg_assets.IcebergTable"
 # Folders of a project that hold other people's YAML, or none.
@@ -79,6 +81,37 @@ def chosen_with_source(table: str, profile: str | None) -> tuple[TableSpec, Prof
             f"{spec.name} has no source, and so no raw files and no ledger: somebody else writes it"
         )
     return spec, of
+
+
+def known(table: str, profile: str | None) -> tuple[TableSpec, Profile]:
+    """The declared table of that name; else the one that the catalog has, since the whole-catalog job maintains those.
+
+    Raises:
+        ConfigurationError: there is neither.
+    """
+    root = project_root()
+    if any(spec.name == table for spec in declared_tables(root)):
+        return one_of(list(chosen(table, profile)), table, profile)
+    of = load_profile(profile, root)
+    try:
+        spec = TableSpec(table=parse_identifier(table), dates=WHOLE_TABLE)
+    except ValueError as error:
+        raise ConfigurationError(f"{table}: {error}") from None
+    if load_target(of, spec) is None:
+        raise ConfigurationError(
+            f"there is no table '{table}': this project declares none of that name, nor has the catalog of profile "
+            f"'{of.name}'"
+        )
+    return spec, of
+
+
+def elsewhere() -> tuple[tuple[str, ...], tuple[Profile, ...]]:
+    """Of all declared tables: where their raw files land, and their profiles."""
+    root = project_root()
+    specs = declared_tables(root)
+    profiles = sorted({profile_name(spec.profile) for spec in specs})
+    landing_places = tuple(sorted({spec.source.root for spec in specs if spec.source}))
+    return landing_places, tuple(load_profile(name, root) for name in profiles)
 
 
 def one_of(found: list[tuple[TableSpec, Profile]], table: str, profile: str | None) -> tuple[TableSpec, Profile]:

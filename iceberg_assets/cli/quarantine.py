@@ -10,7 +10,7 @@ import typer
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
-from iceberg_assets.cli.common import JsonOption, ProfileOption, RequiredTable, app, chosen, one_of, print_json
+from iceberg_assets.cli.common import JsonOption, ProfileOption, RequiredTable, app, known, print_json
 from iceberg_assets.errors import OrphansError
 from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.maintenance.orphans import files_aside, put_back
@@ -29,7 +29,7 @@ app.add_typer(group, name="quarantine")
 @group.command("list")
 def list_(table: RequiredTable, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """The files in quarantine, one a line."""
-    spec, found = one_of(list(chosen(table, profile)), table, profile)
+    spec, found = known(table, profile)
     files = [*_raw_files(spec), *_orphans(_made(found, spec))]
     if as_json:
         print_json(files)
@@ -44,7 +44,7 @@ def restore(
     profile: ProfileOption = None,
 ) -> None:
     """Move a file back to where it was. The next append of its date takes a raw file."""
-    spec, found = one_of(list(chosen(table, profile)), table, profile)
+    spec, found = known(table, profile)
     typer.echo(f"restored {_restore(spec, found, file)}")
 
 

@@ -9,8 +9,7 @@ from iceberg_assets.cli.common import (
     ProfileOption,
     RequiredTable,
     app,
-    chosen,
-    one_of,
+    known,
     print_json,
 )
 from iceberg_assets.maintenance import last_maintenance, release, standing_hold, undo
@@ -27,7 +26,7 @@ def rollback(
 
     One commit at a time. To go back over changes of rows: iceberg-assets call rollback_to_snapshot.
     """
-    spec, found = one_of(list(chosen(table, profile)), table, profile)
+    spec, found = known(table, profile)
     back = (last_maintenance if dry_run else undo)(found, spec)
     _tell(
         as_json,
@@ -45,7 +44,7 @@ def hold(
     as_json: JsonOption = False,
 ) -> None:
     """Why a table is on hold: a rewrite changed its rows, and could not be taken back."""
-    spec, found = one_of(list(chosen(table, profile)), table, profile)
+    spec, found = known(table, profile)
     standing = (release if end else standing_hold)(found, spec)
     words = f"{'released; it was' if end else 'on hold:'} {standing.holder}" if standing else "not on hold"
     _tell(as_json, f"{spec.name}: {words}", {"on_hold": standing is not None and not end, "reason": words})

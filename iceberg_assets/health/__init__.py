@@ -21,12 +21,12 @@ from iceberg_assets.health.hold import Doubted, on_hold
 from iceberg_assets.health.manifests import ManifestsDue, manifests_after, manifests_due
 from iceberg_assets.health.outside import outside
 from iceberg_assets.health.plan import plan
-from iceberg_assets.health.pointers import metadata_pointers
+from iceberg_assets.health.pointers import metadata_pointers, open_catalog
 from iceberg_assets.health.position_deletes import position_delete_groups
 from iceberg_assets.health.read import read_health
 from iceberg_assets.health.respec import files_after_respec
 from iceberg_assets.health.rewrite_rule import Rule, groups, rule
-from iceberg_assets.health.unit import Unit, compaction_unit
+from iceberg_assets.health.unit import Unit, compaction_unit, grain_of
 from iceberg_assets.health.upkeep_due import REST
 
 __all__ = [
@@ -56,12 +56,14 @@ __all__ = [
     "expirable",
     "expire_arguments",
     "files_after_respec",
+    "grain_of",
     "groups",
     "health_by_date",
     "manifests_after",
     "manifests_due",
     "metadata_pointers",
     "on_hold",
+    "open_catalog",
     "outside",
     "pinned_by",
     "plan",

@@ -29,6 +29,7 @@ class _Verdict:
     """A date in which the rule finds work; without an obstacle it may be asked for."""
 
     date: DateHealth
+    unit: Unit
     obstacle: Obstacle | None
     in_flight: bool = False
 
@@ -51,7 +52,7 @@ def _verdict(look: Look, found: DateHealth) -> _Verdict | None:
         or _gained_nothing(look, found, unit)
         or look.failed_lately(look.attempts(Operation.COMPACT, unit))
     )
-    return _Verdict(found, obstacle, in_flight=running is not None)
+    return _Verdict(found, unit, obstacle, in_flight=running is not None)
 
 
 def _once(verdicts: Sequence[_Verdict]) -> Iterator[_Verdict]:
@@ -81,7 +82,7 @@ def _turns(look: Look, chains: Sequence[Sequence[_Verdict]]) -> Plan:
     ready = sorted((chain for chain in chains if chain[0].obstacle is None), key=_gain, reverse=True)
     running = {day for operation, day in look.running if operation is Operation.COMPACT}
     queued = sum(day - timedelta(days=1) not in running for day in running)
-    room = max(0, MOST_COMPACTIONS - queued)
+    room = len(ready) if look.at_once else max(0, MOST_COMPACTIONS - queued)
     full = Obstacle(
         f"waits for its turn: {format_count(queued + len(ready[:room]), 'compaction')} of the table come first"
     )
@@ -94,7 +95,9 @@ def _turns(look: Look, chains: Sequence[Sequence[_Verdict]]) -> Plan:
 
 def _nothing_due(look: Look) -> Waiting:
     """The numbers behind a table in which the rule finds nothing on any date."""
-    held = f"{format_count(look.health.data_files, 'file')} on {format_count(len(look.health.dates), 'date')}"
+    held = format_count(look.health.data_files, "file")
+    if look.spec.dates.column is not None:
+        held += f" on {format_count(len(look.health.dates), 'date')}"
     reason = f"no group of files is due: {held}, {look.health.small_files_waiting} small ones below the rule"
     return Waiting((Operation.COMPACT,), (), reason)
 
@@ -149,4 +152,6 @@ def _gain(chain: Sequence[_Verdict]) -> int:
 
 def _numbers(chain: Sequence[_Verdict]) -> str:
     files = sum(one.date.data_files for one in chain)
-    return f"{in_words([one.date.day for one in chain])}: {format_count(files, 'file')}, {_gain(chain)} would go"
+    whole = chain[0].unit.first is None
+    where = "the whole table" if whole else in_words([one.date.day for one in chain])
+    return f"{where}: {format_count(files, 'file')}, {_gain(chain)} would go"

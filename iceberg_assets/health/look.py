@@ -15,13 +15,18 @@ from iceberg_assets.spec.units import format_count
 
 @dataclass(frozen=True)
 class Look:
-    """One look at one table: everything that a decision may rest on."""
+    """One look at one table: everything that a decision may rest on.
+
+    Attributes:
+        at_once: as :func:`plan` has it.
+    """
 
     spec: TableSpec
     health: TableHealth
     history: tuple[Attempt, ...]
     running: frozenset[tuple[Operation | None, date]]
     now: datetime
+    at_once: bool = False
 
     def failed_lately(self, attempts: Sequence[Attempt]) -> Obstacle | None:
         """Whether these, of one operation, say that it is too early to try it again."""

@@ -9,7 +9,7 @@
 * A table has so many compactions queued at most; where more are due, those that gain most come first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from iceberg_assets.health.compaction_due import compaction
@@ -29,6 +29,9 @@ def plan(
     running: Running,
     now: datetime,
     doubted: Doubted = (),
+    *,
+    operations: Collection[Operation] = tuple(Operation),
+    at_once: bool = False,
 ) -> Plan:
     """What to do to a table.
 
@@ -39,6 +42,9 @@ def plan(
         running: what runs or is queued now.
         now: with a zone.
         doubted: the rewrites that changed rows and are not settled.
+        operations: those that may be asked for; nothing is said of the others.
+        at_once: who asks does all of it, one after the other: no compaction has to wait for its turn, and the rest does
+            not wait for compaction.
     """
     if health is None or health.snapshot_id is None:
         reason = (
@@ -46,12 +52,13 @@ def plan(
             if health is None
             else f"{spec.name} has no snapshot yet"
         )
-        return Plan(waiting=(Waiting(tuple(Operation), (), reason),))
+        return Plan(waiting=(Waiting(tuple(operations), (), reason),))
     if hold := on_hold(doubted):
-        return Plan(waiting=(Waiting(tuple(Operation), (), hold),))
-    look = Look(spec, health, tuple(history), frozenset(running), now)
-    compacted = compaction(look)
-    rest = upkeep(look, compacted, REST)
-    beyond = outside(spec, health, now)
+        return Plan(waiting=(Waiting(tuple(operations), (), hold),))
+    look = Look(spec, health, tuple(history), frozenset(running), now, at_once)
+    compacts = Operation.COMPACT in operations
+    compacted = compaction(look) if compacts else Plan()
+    rest = upkeep(look, Plan() if at_once else compacted, [one for one in REST if one in operations])
+    beyond = outside(spec, health, now) if compacts else None
     unreached = (Outside((Operation.COMPACT,), (), beyond),) if beyond else ()
     return Plan(compacted.requests + rest.requests, compacted.waiting + unreached + rest.waiting)

@@ -32,6 +32,8 @@ from iceberg_assets.spec import TableSpec
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A file that is listed and gone was removed by an expiry in between; a third time it is really missing.
 _LOOKS = 3
+# Iceberg's field ids begin at 1.
+_NO_COLUMN = 0
 
 
 def read_health(
@@ -42,6 +44,7 @@ def read_health(
     cache: ManifestCache | None = None,
     deadline: float = inf,
     branch: str = MAIN_BRANCH,
+    loaded: Table | None = None,
 ) -> TableHealth | None:
     """The table as its metadata describes it now; None: there is no such table.
 
@@ -52,6 +55,7 @@ def read_health(
         cache: spares reading a manifest twice.
         deadline: of ``time.monotonic()``. What was read by then is in the cache, and a second look goes on from there.
         branch: whose head is looked at.
+        loaded: the table, where the caller has just loaded it.
 
     Raises:
         ConfigurationError: the table's column of dates is absent or has no dates, or its rewrite options are refused.
@@ -59,7 +63,7 @@ def read_health(
         TimeoutError: the deadline passed.
     """
     for look in range(1, _LOOKS + 1):
-        table = _load(profile, spec)
+        table = loaded if loaded and look == 1 else _load(profile, spec)
         if table is None:
             return None
         try:
@@ -157,7 +161,7 @@ def _known_files(
     name, schema = spec.dates.column, table.schema()
     same = (
         before.uuid == str(table.metadata.table_uuid)
-        and before.schema.find_field(name) == schema.find_field(name)
+        and (name is None or before.schema.find_field(name) == schema.find_field(name))
         and deletes == {one.path for one in before.manifests if one.content == "deletes"}
     )
     still = {one.manifest_path for one in listed}
@@ -165,19 +169,15 @@ def _known_files(
 
 
 class _DateColumn:
-    """The column that a row's date is read from, and what each partition spec tells of it."""
+    """The column that a row's date is read from, and what each partition spec tells of it.
+
+    Of a table without one nothing tells a date: every file can be of any, and one unit takes them all.
+    """
 
     def __init__(self, metadata: TableMetadata, spec: TableSpec) -> None:
-        schema = metadata.schema()
-        try:
-            field = schema.find_field(spec.dates.column)
-        except ValueError:
-            raise ConfigurationError(
-                f"{spec.name}: dates.column is '{spec.dates.column}', and the table has no such column; "
-                f"it has {', '.join(schema.column_names)}"
-            ) from None
-        self.id = field.field_id
-        self.kind = _kind(spec, field.field_type)
+        kind: Kind
+        self.id, kind = (_NO_COLUMN, "date") if spec.dates.column is None else _found(metadata, spec)
+        self.kind = kind
         self.specs = {one.spec_id: self._fields(one) for one in metadata.partition_specs}
         self._spans: dict[tuple[int, tuple[Any, ...]], list[Span]] = {}
         self.grain = grain_of(transform for _, transform in self.specs[metadata.default_spec_id])
@@ -188,7 +188,7 @@ class _DateColumn:
 
     def needs_bounds(self, spec_id: int) -> bool:
         """Whether the partition alone does not tell the date."""
-        return grain_of(transform for _, transform in self.specs[spec_id]) is not Grain.DATE
+        return self.id != _NO_COLUMN and grain_of(transform for _, transform in self.specs[spec_id]) is not Grain.DATE
 
     def span(self, spec_id: int, entry: Entry) -> Span | tuple[None, None]:
         """The dates that a data file's rows can be of, by its partition and its bounds; None: any."""
@@ -209,6 +209,19 @@ class _DateColumn:
             spans = (partition_span(how, self.kind, partition[position]) for position, how in self.specs[spec_id])
             self._spans[key] = [span for span in spans if span]
         return self._spans[key]
+
+
+def _found(metadata: TableMetadata, spec: TableSpec) -> tuple[int, Kind]:
+    """The field id and the kind of the declared column."""
+    schema = metadata.schema()
+    try:
+        field = schema.find_field(str(spec.dates.column))
+    except ValueError:
+        raise ConfigurationError(
+            f"{spec.name}: dates.column is '{spec.dates.column}', and the table has no such column; "
+            f"it has {', '.join(schema.column_names)}"
+        ) from None
+    return field.field_id, _kind(spec, field.field_type)
 
 
 def _kind(spec: TableSpec, field_type: object) -> Kind:

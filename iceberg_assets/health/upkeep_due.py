@@ -19,7 +19,12 @@ _Need = tuple[bool, str, Obstacle | None]
 
 
 def upkeep(look: Look, compaction: Plan, operations: Iterable[Operation] = REST) -> Plan:
-    """One request for all that is due of these."""
+    """One request for all that is due of the rest.
+
+    Args:
+        compaction: what it waits for.
+        operations: those that may be asked for, in the order in which they run.
+    """
     wanted: list[Operation] = []
     reasons: list[str] = []
     waiting: list[Waiting] = []

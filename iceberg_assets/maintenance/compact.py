@@ -29,7 +29,14 @@ from iceberg_assets.tables.target import between
 
 
 def compact(
-    spark: Session, profile: Profile, spec: TableSpec, days: Sequence[date], *, now: datetime, force: bool = False
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    days: Sequence[date],
+    *,
+    now: datetime,
+    force: bool = False,
+    where: str | None = None,
 ) -> Maintained:
     """Rewrite the due files of each date, in the planner's own sense, one commit a date.
 
@@ -37,6 +44,7 @@ def compact(
 
     Args:
         force: also compact dates that data was added to within ``quiet_for``.
+        where: of a table that is taken as a whole, only such rows, as Spark SQL.
 
     Raises:
         ConfigurationError: the table cannot be sorted by ``sort_order``. Nothing was touched.
@@ -55,7 +63,7 @@ def compact(
             done: dict[date, Outcome] = {}
             for day in days:
                 started = time.monotonic()
-                outcome, health = _compact_date(spark, profile, spec, health, day, now, force, held)
+                outcome, health = _compact_date(spark, profile, spec, health, day, now, force, held, where)
                 done[day] = replace(outcome, seconds=time.monotonic() - started)
             return Maintained(before, health, done)
     except LeaseTakenError as taken:
@@ -72,6 +80,7 @@ def _compact_date(
     now: datetime,
     force: bool,
     held: Lease | None,
+    where: str | None,
 ) -> tuple[Outcome, TableHealth]:
     """The outcome of a date and the health after it. Where main moves under a rewrite, the date is begun anew once."""
     if held is not None and held.on_hold:
@@ -81,7 +90,7 @@ def _compact_date(
         if outcome := _left_alone(spec, health, unit, day, now, force):
             return outcome, health
         try:
-            outcome = _rewrite(spark, profile, spec, health, unit, health.dates[day], held)
+            outcome = _rewrite(spark, profile, spec, health, unit, health.dates[day], held, where)
         except MainMovedError as moved:
             outcome = _outcome(Status.SKIPPED, str(moved), retryable=True)
             if not last:
@@ -197,8 +206,9 @@ def _rewrite(
     unit: Unit,
     due: DateHealth,
     held: Lease | None,
+    condition: str | None,
 ) -> Outcome:
-    where = where_clause(spec, health, unit)
+    where = condition or where_clause(spec, health, unit)
     try:
         commits = rewrite(spark, profile, spec, health, where, held) if due.groups else ()
         hashed = spec.maintenance.compact.verify != "rows"
@@ -211,10 +221,16 @@ def _rewrite(
     after = health_of(profile, spec)
     if due.groups and not (commits or cleared.commits) and after.snapshot_id != health.snapshot_id:
         return _outcome(Status.SKIPPED, "main moves: what was due was gone before the rewrite began", retryable=True)
-    return _measured(due, commits, cleared, _deletes(after, unit))
+    return _measured(due, commits, cleared, _deletes(after, unit), condition)
 
 
-def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared, deletes: Mapping[str, int]) -> Outcome:
+def _measured(
+    due: DateHealth,
+    commits: Sequence[Replacement],
+    cleared: Cleared,
+    deletes: Mapping[str, int],
+    condition: str | None,
+) -> Outcome:
     """The outcome of a date whose rows are as they were."""
     planned = len(_taken(due))
     removed, added = (sum(getattr(one, name) for one in commits) for name in ("removed_files", "added_files"))
@@ -223,6 +239,10 @@ def _measured(due: DateHealth, commits: Sequence[Replacement], cleared: Cleared,
         said.append(f"{cleared.before} position delete files became {cleared.after}")
     said += [f"left: {format_count(deletes[key], noun)}" for key, noun in _NOUNS.items() if deletes[key]]
     status = Status.DONE if removed >= planned else Status.PARTIAL if removed else Status.FAILED
+    if condition is not None:
+        # Which of the files it selects the engine alone can tell.
+        said.append(f"where {condition}")
+        status = Status.DONE if commits or cleared.commits else Status.NOTHING_TO_DO
     if cleared.refusal and status is Status.DONE:
         said.append(f"they were not cleared: {cleared.refusal}")
         status = Status.PARTIAL

@@ -52,16 +52,25 @@ class _Expiry:
 
 
 def expire_snapshots(
-    spark: Session, profile: Profile, spec: TableSpec, days: Sequence[date], *, now: datetime
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    days: Sequence[date],
+    *,
+    now: datetime,
+    gc_handling: bool = False,
 ) -> Maintained:
     """Expire what the policy lets go, once for all dates.
 
     Unfinished appends are recovered first: once the snapshot with their token is gone, a stalled second pick of the
     same rows would be accepted. Many snapshots go in several calls, the oldest first.
+
+    Args:
+        gc_handling: also where the table's ``gc.enabled`` is false: it is switched on meanwhile.
     """
 
     def left_alone(before: TableHealth) -> Outcome | None:
-        if reason := forbidden(before):
+        if not gc_handling and (reason := forbidden(before)):
             return _outcome(Status.SKIPPED, reason)
         foreseen = _foresee(spec, without_leftovers(before), now, _kept_for_appends(profile, spec))
         if foreseen.obstacle:
@@ -91,7 +100,8 @@ def expire_snapshots(
             details={"iceberg/expired_snapshots": len(gone), "iceberg/expirable_snapshots": len(foreseen.going)},
         )
 
-    return on_the_table(spark, profile, spec, days, Operation.EXPIRE_SNAPSHOTS, operate, left_alone=left_alone)
+    expiry = Operation.EXPIRE_SNAPSHOTS
+    return on_the_table(spark, profile, spec, days, expiry, operate, left_alone=left_alone, gc_handling=gc_handling)
 
 
 def foretell_expiry(profile: Profile, spec: TableSpec, *, now: datetime) -> Preview:

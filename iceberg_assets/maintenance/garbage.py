@@ -10,7 +10,8 @@ from pyiceberg.table import Table
 
 from iceberg_assets.errors import TableUnreadableError
 from iceberg_assets.health import TableHealth
-from iceberg_assets.health.pointers import open_catalog
+from iceberg_assets.health.pointers import metadata_pointers, open_catalog
+from iceberg_assets.maintenance.gc_enabled import gc_enabled
 from iceberg_assets.profiles import Profile, local_path, overlap
 from iceberg_assets.spec.table import format_identifier
 
@@ -50,7 +51,7 @@ def forbidden(health: TableHealth) -> str | None:
 
     Iceberg itself refuses to expire snapshots or remove orphans where ``gc.enabled`` is false.
     """
-    if health.properties.get("gc.enabled", "true").lower() == "false":
+    if not gc_enabled(health.properties):
         return "the table's property gc.enabled is false: its files may belong to another table too"
     return None
 
@@ -76,8 +77,8 @@ def strangers(profiles: Sequence[Profile], health: TableHealth, landing_places: 
     for identity, profile in catalogs.items():
         at_home = identity == _identity(profiles[0])
         where = "" if at_home else f" of profile '{profile.name}'"
-        for identifier, other in _tables(profile, without=health.table if at_home else None):
-            if overlap(own, theirs := places(other.location(), other.properties)):
+        for identifier, theirs in _tables(profile, without=health.table if at_home else None):
+            if overlap(own, theirs):
                 found.append(f"table {format_identifier(identifier)}{where} is at {', '.join(theirs)}")
     return found
 
@@ -87,19 +88,35 @@ def _identity(profile: Profile) -> tuple[str, str]:
     return os.path.realpath(profile.catalog.uri.removeprefix("sqlite:///")), profile.catalog.name
 
 
-def _tables(profile: Profile, without: tuple[str, ...] | None) -> Iterator[tuple[tuple[str, ...], Table]]:
-    """Every table of a catalog but one."""
+_seen: dict[tuple[object, tuple[str, ...]], tuple[str, Sequence[str]]] = {}
+"""By catalog and table, the metadata file that was read last, and where it says that files are.
+
+The whole catalog is looked through for each of its tables, and a metadata file never changes.
+"""
+
+
+def _tables(profile: Profile, without: tuple[str, ...] | None) -> Iterator[tuple[tuple[str, ...], Sequence[str]]]:
+    """Every table of a catalog but one, with where it keeps files."""
     catalog = open_catalog(profile)
-    for namespace in _namespaces(catalog):
-        for identifier in catalog.list_tables(namespace):
-            if tuple(identifier) != without:
-                try:
-                    yield tuple(identifier), catalog.load_table(identifier)
-                except NoSuchTableError:  # Dropped since it was listed.
-                    continue
-                except Exception as error:
-                    words = f"the metadata of table {format_identifier(identifier)} cannot be read: {error}"
-                    raise TableUnreadableError(words) from error
+    names = [tuple(name) for namespace in _namespaces(catalog) for name in catalog.list_tables(namespace)]
+    for name, pointer in metadata_pointers(profile, [name for name in names if name != without]).items():
+        known = _seen.get((_identity(profile), name))
+        if known is None or known[0] != pointer:
+            try:
+                known = remember_places(profile, catalog.load_table(name))
+            except NoSuchTableError:  # Dropped since it was listed.
+                continue
+            except Exception as error:
+                words = f"the metadata of table {format_identifier(name)} cannot be read: {error}"
+                raise TableUnreadableError(words) from error
+        yield name, known[1]
+
+
+def remember_places(profile: Profile, table: Table) -> tuple[str, Sequence[str]]:
+    """Keep where a table keeps files, so that it need not be loaded for it while its metadata file is the same."""
+    found = table.metadata_location, places(table.location(), table.properties)
+    _seen[_identity(profile), table.name()] = found
+    return found
 
 
 def places(location: str, properties: Mapping[str, str]) -> list[str]:

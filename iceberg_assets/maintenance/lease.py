@@ -33,6 +33,7 @@ PYICEBERG_WRITES = 2
 """The newest format version whose metadata PyIceberg 0.12 writes."""
 
 _TRIES = 10
+_for_several = threading.local()
 # A tag that a killed holder left goes with the next lease; where there is none, with whatever expiry comes.
 _TAG_FOR = timedelta(days=1)
 
@@ -89,6 +90,8 @@ def lease(
 ) -> Iterator[Lease | None]:
     """Hold the table's lease for as long as the block lasts; None for a table without a snapshot, which takes none.
 
+    Within :func:`one_lease` of the same thread it is that one.
+
     Args:
         what: is done, for others to read.
         spark: creates and drops the tag of a table that PyIceberg cannot write.
@@ -101,6 +104,9 @@ def lease(
     table = existing_target(profile, spec)
     if table.current_snapshot() is None:
         yield None
+        return
+    if (one := _for_several.__dict__.get(str(table.metadata.table_uuid))) is not None:
+        yield one
         return
     taken = Lease(profile, _take(profile, spec, table, what, spark, lasts))
     prolonging = threading.Thread(target=taken._prolong, args=[lasts], daemon=True)
@@ -116,6 +122,27 @@ def lease(
                 write_lease(profile, replace(taken.row, event="released"))
             # After the release: who creates the tag of this number from now on finds it released.
             _drop_tags(profile, spec, taken.row.number, spark)
+
+
+@contextmanager
+def one_lease(profile: Profile, spec: TableSpec, what: str, *, spark: Session) -> Iterator[None]:
+    """One lease for all operations on the table that this thread runs in the block: taking it costs ten small commits.
+
+    Its tag keeps the snapshot that main is on at the beginning: what is rewritten in the block does not expire in it.
+
+    Raises:
+        LeaseTakenError, TableDroppedError: as of :func:`lease`.
+    """
+    with lease(profile, spec, what, spark=spark) as taken:
+        if taken is None:
+            yield
+            return
+        of_thread = _for_several.__dict__
+        of_thread[taken.row.table_uuid] = taken
+        try:
+            yield
+        finally:
+            del of_thread[taken.row.table_uuid]
 
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:

@@ -35,6 +35,8 @@ class Asked:
             ``max_share``.
         landing_places: folders in which raw files of other tables land.
         profiles: of all declared tables.
+        where: only such rows are compacted, as Spark SQL; of a table that is taken as a whole.
+        gc_handling: expire and remove also where the table's ``gc.enabled`` is false.
     """
 
     days: Sequence[date]
@@ -43,6 +45,8 @@ class Asked:
     force: bool = False
     landing_places: Sequence[str] = ()
     profiles: Sequence[Profile] = ()
+    where: str | None = None
+    gc_handling: bool = False
 
 
 def maintain(operation: Operation, spark: Session, profile: Profile, spec: TableSpec, asked: Asked) -> Maintained:
@@ -57,14 +61,15 @@ def maintain(operation: Operation, spark: Session, profile: Profile, spec: Table
         return Maintained(health, health, dict.fromkeys(days, Outcome(operation, Status.SKIPPED, reason)))
     match operation:
         case Operation.COMPACT:
-            return compact(spark, profile, spec, days, now=now, force=asked.force)
+            return compact(spark, profile, spec, days, now=now, force=asked.force, where=asked.where)
         case Operation.REWRITE_MANIFESTS:
             arguments = procedure_of(operation).call_arguments(asked.values, now)
             return rewrite_manifests(spark, profile, spec, days, arguments=arguments)
         case Operation.EXPIRE_SNAPSHOTS:
-            return expire_snapshots(spark, profile, spec, days, now=now)
+            return expire_snapshots(spark, profile, spec, days, now=now, gc_handling=asked.gc_handling)
         case Operation.REMOVE_ORPHANS:
-            return remove_orphans(spark, profile, spec, days, now=now, **_elsewhere(asked))
+            gc = asked.gc_handling
+            return remove_orphans(spark, profile, spec, days, now=now, gc_handling=gc, **_elsewhere(asked))
 
 
 def foretell(operation: Operation, profile: Profile, spec: TableSpec, asked: Asked) -> Mapping[date, Preview]:

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import LEASE_PREFIX, TableHealth, read_health
 from iceberg_assets.maintenance.garbage import maintained_elsewhere
+from iceberg_assets.maintenance.gc_enabled import put_back, switched_on
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
 from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX, drop_audit_branches
 from iceberg_assets.profiles import Profile
@@ -56,19 +57,21 @@ def on_the_table(
     operate: Callable[[TableHealth, Lease | None], Outcome],
     *,
     left_alone: Callable[[TableHealth], Outcome | None] = lambda _: None,
+    gc_handling: bool = False,
 ) -> Maintained:
     """Run an operation that is about the whole table once, under its lease, and give each date its outcome.
 
     Args:
         operate: does it, and is given the lease, so that it can put the table on hold.
         left_alone: the outcome where there is nothing to do, or something stands against it: no lease is taken then.
+        gc_handling: switch the table's ``gc.enabled`` on meanwhile.
     """
     started = time.monotonic()
     before = health_of(profile, spec)
     outcome = left_alone(before)
     if outcome is None:
         try:
-            with at_work(spark, profile, spec, operation.value) as held:
+            with at_work(spark, profile, spec, operation.value, gc_handling=gc_handling) as held:
                 # What was seen before may have been another maintainer's work, half done.
                 before = health_of(profile, spec, before)
                 outcome = left_alone(before) or operate(before, held)
@@ -79,15 +82,23 @@ def on_the_table(
 
 
 @contextmanager
-def at_work(spark: Session, profile: Profile, spec: TableSpec, what: str) -> Iterator[Lease | None]:
+def at_work(
+    spark: Session, profile: Profile, spec: TableSpec, what: str, *, gc_handling: bool = False
+) -> Iterator[Lease | None]:
     """Hold the table's lease, with what a killed maintainer left cleared away.
+
+    Args:
+        what: is done, for others to read.
+        gc_handling: switch the table's ``gc.enabled`` on meanwhile.
 
     Raises:
         LeaseTakenError: somebody else maintains the table, or it is on hold.
     """
     with lease(profile, spec, what, spark=spark) as held:
         drop_audit_branches(spark, profile, spec)
-        yield held
+        put_back(spark, profile, spec)
+        with switched_on(spark, profile, spec) if gc_handling else nullcontext():
+            yield held
 
 
 def without_leftovers(health: TableHealth) -> TableHealth:

@@ -1,4 +1,4 @@
-"""The two components: a table is one YAML, the sensors of a location are another."""
+"""The components: a table is one YAML, the sensors of a location are another, the job of a catalog a third."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ import dagster as dg
 from pydantic import Field, model_validator
 
 from iceberg_assets.orchestration.assets import append_asset, external_asset, maintenance_asset
+from iceberg_assets.orchestration.catalog_job import CatalogJobAttributes, catalog_job, catalog_job_definitions
 from iceberg_assets.orchestration.checks import health_checks
 from iceberg_assets.orchestration.resources import iceberg_spark
 from iceberg_assets.orchestration.sensors import maintenance_sensors
@@ -96,6 +97,32 @@ class IcebergMaintenance(dg.Component):
         location = _location(context)
         tables = [_bound(component, *location) for component in _tables(context)]
         return maintenance_definitions(tables, self.attributes)
+
+
+@dataclass(frozen=True, eq=False)
+class IcebergCatalogJob(dg.Component):
+    """The whole-catalog job: tables that nobody declared, maintained by one file of settings.
+
+    Attributes:
+        root: the project's folder.
+    """
+
+    attributes: CatalogJobAttributes
+    root: Path
+
+    @classmethod
+    def get_model_cls(cls) -> type[CatalogJobAttributes]:
+        """What the YAML may hold."""
+        return CatalogJobAttributes
+
+    @classmethod
+    def load(cls, attributes: Any, context: dg.ComponentLoadContext) -> Self:
+        """The component of a checked YAML."""
+        return cls(attributes, context.project_root)
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """The job, with its schedule where it has one."""
+        return catalog_job_definitions(catalog_job(self.attributes, self.root, *_location(context)))
 
 
 def table_definitions(table: TableAsset) -> dg.Definitions:

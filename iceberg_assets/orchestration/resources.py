@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from iceberg_assets.profiles import load_profile
+from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spark import session
+from iceberg_assets.spec.names import slug
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +41,11 @@ def _build(settings: dict[str, str]) -> "SparkSession":
 
     built: SparkSession = LazyPySparkResource(spark_config=dict(settings)).spark_session
     return built
+
+
+def resource_key(profile: Profile) -> str:
+    """The resource that gives a profile's Spark session."""
+    return f"iceberg_assets__{slug(profile.name)}"
 
 
 @cache

@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from iceberg_assets.orchestration.resources import resource_key
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Operation, TableSpec
 from iceberg_assets.spec.names import slug
@@ -58,7 +59,7 @@ class TableAsset:
     @property
     def resource_key(self) -> str:
         """The resource that gives the profile's Spark session."""
-        return f"iceberg_assets__{slug(self.profile.name)}"
+        return resource_key(self.profile)
 
     @property
     def append_pool(self) -> str:

@@ -1,7 +1,20 @@
-"""Where: profiles and their YAML files."""
+"""Where: profiles and their YAML files, and what is there."""
 
 from iceberg_assets.profiles.documents import documents
+from iceberg_assets.profiles.listing import Listed, Listing, list_catalog
 from iceberg_assets.profiles.place import inside, local_path, overlap
 from iceberg_assets.profiles.profile import Profile, load_profile, profile_name, project_root
 
-__all__ = ["Profile", "documents", "inside", "load_profile", "local_path", "overlap", "profile_name", "project_root"]
+__all__ = [
+    "Listed",
+    "Listing",
+    "Profile",
+    "documents",
+    "inside",
+    "list_catalog",
+    "load_profile",
+    "local_path",
+    "overlap",
+    "profile_name",
+    "project_root",
+]

@@ -35,6 +35,21 @@ _OF_ITS_OWN = {
 }
 
 
+RewriteOptions = Annotated[
+    Mapping[str, str],
+    BeforeValidator(_rewrite_options),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {one.name: argument_schema(one) for one in REWRITE.options if not one.refused},
+        }
+    ),
+]
+SortOrderText = Annotated[
+    str | None, BeforeValidator(lambda value: None if value is None else parse_sort_order(value).text)
+]
+
+
 class Compact(SpecModel):
     """``rewrite_data_files`` on quiet dates, one commit a date.
 
@@ -49,19 +64,8 @@ class Compact(SpecModel):
     """
 
     strategy: Literal["binpack", "sort"] = "binpack"
-    sort_order: Annotated[
-        str | None, BeforeValidator(lambda value: None if value is None else parse_sort_order(value).text)
-    ] = None
-    options: Annotated[
-        Mapping[str, str],
-        BeforeValidator(_rewrite_options),
-        WithJsonSchema(
-            {
-                "type": "object",
-                "properties": {one.name: argument_schema(one) for one in REWRITE.options if not one.refused},
-            }
-        ),
-    ] = Field(default_factory=dict)
+    sort_order: SortOrderText = None
+    options: RewriteOptions = Field(default_factory=dict)
     after_append: bool = False
     respec: Literal["refuse", "allow"] = "refuse"
     verify: Literal["rows", "hash", "branch"] = "rows"

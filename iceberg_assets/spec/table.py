@@ -25,17 +25,21 @@ def parse_identifier(value: object) -> tuple[str, ...]:
     """
     if isinstance(value, list | tuple) and len(value) > 1 and all(isinstance(part, str) and part for part in value):
         return tuple(value)
-    if isinstance(value, str):
-        parts: list[str] = []
-        position = 0
-        while match := _PART.match(value, position):
-            parts.append(match[1].replace("``", "`") if match[1] else match[2])
-            position = match.end() + 1
-            if value[match.end() :][:1] != ".":
-                break
-        if len(parts) > 1 and position == len(value) + 1:
-            return tuple(parts)
+    if isinstance(value, str) and len(parts := parse_parts(value)) > 1:
+        return parts
     raise ValueError("expected namespace.table, such as demo.flights")
+
+
+def parse_parts(text: str) -> tuple[str, ...]:
+    """A dotted name as its parts; none where the text is no name."""
+    parts: list[str] = []
+    position = 0
+    while match := _PART.match(text, position):
+        parts.append(match[1].replace("``", "`") if match[1] else match[2])
+        position = match.end() + 1
+        if text[match.end() :][:1] != ".":
+            break
+    return tuple(parts) if position == len(text) + 1 else ()
 
 
 def format_identifier(parts: tuple[str, ...]) -> str:
@@ -155,12 +159,13 @@ class Dates(SpecModel):
     """The partitions of the asset.
 
     Attributes:
-        column: the timestamp or date column that a row's date is read from.
+        column: the timestamp or date column that a row's date is read from; None, which has to be said: there is none,
+            and the table is maintained as a whole.
         start: the first date.
         end: the last date; unset: today, growing.
     """
 
-    column: str = Field(min_length=1)
+    column: Annotated[str, Field(min_length=1)] | None
     start: date
     end: date | None = None
     timezone: Literal["UTC"] = "UTC"
@@ -180,6 +185,10 @@ class Dates(SpecModel):
         """The partitions from first to last, both included."""
         first, last = max(first, self.start), min(last, self.last(now))
         return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+
+
+WHOLE_TABLE = Dates(column=None, start=date(1970, 1, 1), end=date(1970, 1, 1))
+"""Of a table without a column of dates: one partition, always the same, so that earlier attempts are found again."""
 
 
 class TableSpec(SpecModel):
@@ -218,6 +227,12 @@ class TableSpec(SpecModel):
                 "keep tables in another namespace"
             )
         return value
+
+    @model_validator(mode="after")
+    def _a_source_has_dates(self) -> "TableSpec":
+        if self.source and self.dates.column is None:
+            raise ValueError("dates.column: a table with a source needs one, since its raw files land by date")
+        return self
 
     @model_validator(mode="after")
     def _only_a_source_is_derived_from(self) -> "TableSpec":

@@ -66,8 +66,9 @@ def _counts_by_reading(
     from pyspark.sql import functions
 
     frame = read_raw(spark, profile, spec, files)
-    column = quote(spec.dates.column)
-    day = _within_python(_date_of(frame.schema[spec.dates.column].dataType, functions.expr(column)))
+    column = spec.dates.column
+    assert column is not None, "a table with a source has a column of dates"
+    day = _within_python(_date_of(frame.schema[column].dataType, functions.expr(quote(column))))
     counted = (
         frame.select(functions.col("_metadata.file_path").alias("file"), day.alias("day"))
         .groupBy("file", "day")

@@ -53,7 +53,7 @@ def _refuse(spec: TableSpec, what: str, mistakes: list[str]) -> None:
 
 
 def _about_columns(spec: TableSpec, columns: Mapping[str, str]) -> Iterator[str]:
-    named = [("dates.column", spec.dates.column, "day")]
+    named = [("dates.column", column, "day") for column in [spec.dates.column] if column is not None]
     named += [(f"partition_by.{n}.col", field.col, field.func or "") for n, field in enumerate(spec.partition_by)]
     for key, name, func in named:
         if name not in columns:

@@ -65,8 +65,9 @@ def between(spec: TableSpec, schema: Schema, first: date, last: date) -> str:
 
     Spark's procedures do not read ``days(ts) = …``; a range on the source column selects the same files.
     """
-    kind = schema.find_type(spec.dates.column)
-    column = quote(spec.dates.column)
+    name = spec.dates.column
+    assert name is not None, "a table without a column of dates is taken as a whole"
+    kind, column = schema.find_type(name), quote(name)
     bounds = (first, last + timedelta(days=1))
     if isinstance(kind, DateType):
         low, high = (literal(bound) for bound in bounds)

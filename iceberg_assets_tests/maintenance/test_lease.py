@@ -4,6 +4,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from multiprocessing.synchronize import Barrier
@@ -13,7 +14,7 @@ import pytest
 
 from iceberg_assets.health import LEASE_PREFIX
 from iceberg_assets.maintenance import lease as module
-from iceberg_assets.maintenance.lease import LeaseTakenError, lease, release, standing_lease
+from iceberg_assets.maintenance.lease import LeaseTakenError, lease, one_lease, release, standing_lease
 from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases, write_lease
 from iceberg_assets.maintenance.measure import Replacement
 from iceberg_assets.maintenance.undo import take_back
@@ -215,4 +216,19 @@ def test_of_two_processes_one_holds_it(maintained: Maintained) -> None:
     assert [process.exitcode for process in processes] == [0, 0]
     numbers = {row.number for row in read_leases(maintained.profile, maintained.uuid)}
     assert rounds <= max(numbers) <= 2 * rounds, "somebody held it in each round"
+    assert (maintained.tags(), maintained.standing()) == ([], None)
+
+
+def test_operations_of_one_thread_may_share_a_lease_and_nobody_else_does(maintained: Maintained) -> None:
+    def elsewhere() -> None:
+        with maintained.lease("another thread"):
+            raise AssertionError("it was let in")
+
+    with one_lease(maintained.profile, maintained.spec, "all of it", spark=_no_spark):
+        for what in ("compacted", "manifests_rewritten"):
+            with maintained.lease(what) as held:
+                assert held.row.number == 1
+            assert maintained.standing() is not None, "it lasts as long as the block"
+        with ThreadPoolExecutor(1) as threads, pytest.raises(LeaseTakenError, match="all of it"):
+            threads.submit(elsewhere).result()
     assert (maintained.tags(), maintained.standing()) == ([], None)

@@ -28,6 +28,10 @@ SENSORS = """
 type: iceberg_assets.IcebergMaintenance
 attributes: {sensors: running, interval: 30s}
 """
+JOB = """
+type: iceberg_assets.IcebergCatalogJob
+attributes: {{file: job.conf, cron: "0 3 * * *", schedule: running{more}}}
+"""
 OPERATIONS = ["compacted", "manifests_rewritten", "snapshots_expired", "orphans_removed"]
 
 
@@ -191,3 +195,29 @@ def test_validation_from_the_command_line_finds_the_project_sound():
     command = [str(Path(sys.executable).with_name("dagster")), "definitions", "validate", "-w", "workspace.yaml"]
     ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+def test_a_job_with_its_schedule_is_one_yaml(location, monkeypatch):
+    (location / "job.conf").write_text("catalog: local")
+    declare(location, "nightly", JOB.format(more=""))
+    declare(location, "by_hand", "type: iceberg_assets.IcebergCatalogJob\nattributes: {file: job.conf, name: by_hand}")
+    definitions = load(location, monkeypatch)
+    assert {job.name for job in definitions.jobs or []} == {"maintain", "by_hand"}
+    (schedule,) = definitions.schedules or []
+    assert (schedule.name, schedule.job_name) == ("maintain_schedule", "maintain")
+    assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "words"),
+    [
+        ("catalog: local, parallelism: none", "", ["job.conf is not usable", "parallelism: "]),
+        ("catalog: another", "", ["catalog is 'another', and profile 'local' has 'local'"]),
+        ("catalog: local", ", fil: x", ["unknown key 'fil'", "did you mean 'file'?"]),
+    ],
+)
+def test_a_mistake_in_the_jobs_file_or_yaml_is_refused_when_it_is_loaded(location, monkeypatch, settings, more, words):
+    (location / "job.conf").write_text(settings)
+    declare(location, "nightly", JOB.format(more=more))
+    told = refusal(location, monkeypatch)
+    assert all(word in told for word in words), told

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spec import TableSpec, parse_table
@@ -191,3 +192,13 @@ def test_one_folder_is_one_path_however_it_is_spelled(tmp_path, spelled):
     spec = parse_table(attributes, root=tmp_path, variables={}, where="defs.yaml")
     assert spec.source is not None
     assert spec.source.pattern(date(2024, 1, 2)) == f"{tmp_path.resolve()}/raw/2024-01-02/*.parquet"
+
+
+def test_a_table_without_a_column_of_dates_has_to_say_so_and_has_no_source() -> None:
+    """A forgotten ``column`` must not turn a table of dates into one that is rewritten as a whole."""
+    whole = {"table": "a.b", "dates": {"column": None, "start": "2024-01-01"}}
+    assert TableSpec.model_validate(whole).dates.column is None
+    with pytest.raises(ValidationError, match="column"):
+        TableSpec.model_validate({"table": "a.b", "dates": {"start": "2024-01-01"}})
+    with pytest.raises(ValidationError, match=r"dates\.column: a table with a source needs one"):
+        TableSpec.model_validate({**whole, "source": {"path": "raw/%Y-%m-%d/*.parquet"}})

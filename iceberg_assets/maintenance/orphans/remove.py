@@ -40,6 +40,7 @@ def remove_orphans(
     landing_places: Sequence[str] = (),
     profiles: Sequence[Profile] = (),
     force: bool = False,
+    gc_handling: bool = False,
 ) -> Maintained:
     """Remove the files below the table's location that nothing refers to and that are older than the policy says.
 
@@ -50,11 +51,14 @@ def remove_orphans(
         landing_places: folders in which raw files of other tables land.
         profiles: of other declared tables, whose catalogs may have tables in this one's location.
         force: also where more than ``max_share`` of the files would go.
+        gc_handling: also where the table's ``gc.enabled`` is false: it is switched on meanwhile.
     """
     policy = spec.maintenance.orphans
 
     def left_alone(before: TableHealth) -> Outcome | None:
-        return _stands_against(profile, spec, before, landing_places, profiles)
+        if not gc_handling and (reason := forbidden(before)):
+            return _outcome(Status.SKIPPED, reason)
+        return _not_alone(profile, spec, before, landing_places, profiles)
 
     def operate(_before: TableHealth, _held: Lease | None) -> Outcome:
         cut_off = now - policy.older_than
@@ -75,7 +79,8 @@ def remove_orphans(
         left = _take(profile, spec, both, now)
         return _purged(_told(policy, found, both, left), purged)
 
-    return on_the_table(spark, profile, spec, days, Operation.REMOVE_ORPHANS, operate, left_alone=left_alone)
+    removal = Operation.REMOVE_ORPHANS
+    return on_the_table(spark, profile, spec, days, removal, operate, left_alone=left_alone, gc_handling=gc_handling)
 
 
 def foretell_orphans(
@@ -89,7 +94,10 @@ def foretell_orphans(
 ) -> Preview:
     """What :func:`remove_orphans` would do. Needs no Spark: the files are those of our own search."""
     policy = spec.maintenance.orphans
-    if against := _stands_against(profile, spec, health_of(profile, spec), landing_places, profiles):
+    health = health_of(profile, spec)
+    if reason := forbidden(health):
+        return Preview(_NAME, False, reason)
+    if against := _not_alone(profile, spec, health, landing_places, profiles):
         return Preview(_NAME, False, against.reason)
     cut_off = now - policy.older_than
     found = search(lambda: load(profile, spec), policy, cut_off)
@@ -111,16 +119,14 @@ def foretell_orphans(
     )
 
 
-def _stands_against(
+def _not_alone(
     profile: Profile,
     spec: TableSpec,
     before: TableHealth,
     landing_places: Sequence[str],
     profiles: Sequence[Profile],
 ) -> Outcome | None:
-    """The outcome where no file of the table may be removed."""
-    if reason := forbidden(before):
-        return _outcome(Status.SKIPPED, reason)
+    """The outcome where files below the table's location may be somebody else's."""
     raw = [*landing_places, *([spec.source.root] if spec.source else [])]
     try:
         others = strangers([profile, *profiles], before, raw)

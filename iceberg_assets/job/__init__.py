@@ -1,0 +1,24 @@
+"""The whole-catalog job: maintenance of tables that nobody declared one by one."""
+
+from iceberg_assets.job.read import read_settings
+from iceberg_assets.job.run import Begun, Event, History, Left, run
+from iceberg_assets.job.settings import JobSettings
+from iceberg_assets.job.summary import Summary
+from iceberg_assets.job.survey import Surveyed, find, require_catalog, survey
+from iceberg_assets.job.table import Ended
+
+__all__ = [
+    "Begun",
+    "Ended",
+    "Event",
+    "History",
+    "JobSettings",
+    "Left",
+    "Summary",
+    "Surveyed",
+    "find",
+    "read_settings",
+    "require_catalog",
+    "run",
+    "survey",
+]

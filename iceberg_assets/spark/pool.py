@@ -1,0 +1,34 @@
+"""Several threads on one session: each with its share of the cores."""
+
+import threading
+from typing import TYPE_CHECKING
+
+from iceberg_assets.spark.session import Session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_POOL = "spark.scheduler.pool"
+
+
+def shared(begin: Session) -> Session:
+    """The session for several threads: begun once, by whoever needs it first.
+
+    What a thread starts is scheduled in a pool named after the thread: with ``spark.scheduler.mode`` FAIR, one long
+    rewrite leaves the others their part of the cores. PySpark gives each thread of Python its own of the JVM, which
+    is what a pool is chosen for; threads that Iceberg starts there inherit it.
+    """
+    beginning, begun = threading.Lock(), list["SparkSession"]()
+
+    def session() -> "SparkSession":
+        with beginning:
+            if not begun:
+                begun.append(begin())
+        from pyspark.sql import is_remote
+
+        # A remote session has no pools: its server shares out as it is set up.
+        if not is_remote():
+            begun[0].sparkContext.setLocalProperty(_POOL, threading.current_thread().name)
+        return begun[0]
+
+    return session
