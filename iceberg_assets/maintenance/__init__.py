@@ -9,6 +9,7 @@ from iceberg_assets.maintenance.maintained import Maintained, health_of
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
 from iceberg_assets.maintenance.orphans import foretell_orphans, remove_orphans
 from iceberg_assets.maintenance.preview import Preview
+from iceberg_assets.maintenance.rewritten import Rewritten, rewritten
 from iceberg_assets.maintenance.undo import UndoRefusedError, last_maintenance, undo
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LeaseTakenError",
     "Maintained",
     "Preview",
+    "Rewritten",
     "UndoRefusedError",
     "call_procedure",
     "compact",
@@ -35,6 +37,7 @@ __all__ = [
     "release",
     "remove_orphans",
     "rewrite_manifests",
+    "rewritten",
     "standing_hold",
     "undo",
 ]

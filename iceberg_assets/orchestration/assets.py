@@ -27,7 +27,7 @@ from iceberg_assets.orchestration.metadata import (
     problem_table,
 )
 from iceberg_assets.orchestration.pictures import file_sizes, snapshots_timeline
-from iceberg_assets.orchestration.rewritten import file_table, rewritten
+from iceberg_assets.orchestration.rewritten import file_table
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status
@@ -178,7 +178,7 @@ def _check_of_rows(table: TableAsset, operation: Operation) -> dg.AssetCheckSpec
 def _shown(operation: Operation, table: TableAsset, result: Maintained) -> dict[date, dict[str, object]]:
     """What an operation shows beside its figures, by date. A picture is of the whole run: its last date has it."""
     if operation is Operation.COMPACT:
-        files = rewritten(table.spec, result, datetime.now(UTC))
+        files = maintenance.rewritten(table.spec, result, datetime.now(UTC))
         shown: dict[date, dict[str, object]] = {day: {"iceberg/files": file_table(one)} for day, one in files.items()}
         if files:
             sizes = (
