@@ -193,7 +193,7 @@ def shadow_records(spec: TableSpec, request: Request, snapshot_id: int | None, w
             operation.value,
             request.dates,
             Status.SKIPPED,
-            f"planned only, since the profile says shadow: {request.reason}",
+            request.reason,
             shadow=True,
             snapshot_before=snapshot_id,
             snapshot_after=snapshot_id,

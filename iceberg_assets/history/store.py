@@ -46,7 +46,7 @@ _FOLD_AT = 24
 _FOLD_EVERY = 8
 """From then on one commit in so many folds: those of several at once would keep each other from it."""
 _GRACE = timedelta(hours=1)
-"""So long a snapshot that was folded away can still be read by who has begun to."""
+"""A file that nothing refers to may be one of a commit that is being made; so old, it is not."""
 _ROUNDS = 5
 
 _MONTH = NestedField(2, "month", DateType(), required=True)
@@ -150,11 +150,18 @@ def read_failures(profile: Profile, wanted: Wanted) -> list[Failure]:
 
 def read(profile: Profile, which: StateTable, wanted: Wanted, columns: Sequence[str] = ("*",)) -> pa.Table:
     """The rows as they are stored, in no order."""
-    table = _open(open_catalog(profile), which)
-    if table is None:
-        return which.arrow.empty_table()
-    scan = table.scan(selected_fields=tuple(columns))
-    return (scan.filter(wanted.filter) if wanted.filter else scan).to_arrow()
+    for last in (False,) * (_ROUNDS - 1) + (True,):
+        table = _open(open_catalog(profile), which)
+        if table is None:
+            break
+        scan = table.scan(selected_fields=tuple(columns))
+        try:
+            return (scan.filter(wanted.filter) if wanted.filter else scan).to_arrow()
+        except FileNotFoundError:
+            # It was folded away twice since the table was loaded.
+            if last:
+                raise
+    return which.arrow.empty_table()
 
 
 def fold(profile: Profile, which: StateTable, keep: timedelta, now: datetime) -> None:
@@ -165,21 +172,23 @@ def fold(profile: Profile, which: StateTable, keep: timedelta, now: datetime) ->
     table = _open(open_catalog(profile), which)
     if table is None:
         return
-    files: dict[date, int] = {}
-    for task in table.scan(selected_fields=("month",)).plan_files():
-        month = date(1970, 1, 1) + timedelta(days=task.file.partition[0])
-        files[month] = files.get(month, 0) + 1
-    oldest = _month(now - keep)
-    gone = {month for month in files if month < oldest}
-    several = {month for month, count in files.items() if count > 1} - gone
     try:
+        # PyIceberg forgets snapshots and leaves their files. Those that a fold before this one has left go first: who
+        # is reading now has what this fold is about to leave.
+        for file in search(table.refresh, Orphans(), now - _GRACE).orphans:
+            delete(table, file.path)
+        files: dict[date, int] = {}
+        for task in table.scan(selected_fields=("month",)).plan_files():
+            month = date(1970, 1, 1) + timedelta(days=task.file.partition[0])
+            files[month] = files.get(month, 0) + 1
+        gone = {month for month in files if month < _month(now - keep)}
+        several = {month for month, count in files.items() if count > 1} - gone
         if gone or several:
             kept = table.scan(row_filter=_of(several)).to_arrow() if several else which.arrow.empty_table()
             table.overwrite(kept, overwrite_filter=_of(gone | several))
-        table.maintenance.expire_snapshots().older_than(now - _GRACE).commit()
-        # PyIceberg forgets snapshots and leaves their files.
-        for file in search(table.refresh, Orphans(), now - _GRACE).orphans:
-            delete(table, file.path)
+        # Not by age: PyIceberg copies all snapshots several times a commit.
+        old = {one.snapshot_id for one in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
+        table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
     except (CommitFailedException, ValidationException, ValueError, FileNotFoundError):
         # ValueError: another fold has forgotten one of the snapshots already; FileNotFoundError: or one of the files.
         return

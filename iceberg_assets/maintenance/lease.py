@@ -120,6 +120,7 @@ def lease(
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:
     """End a hold: a person has looked. None: the table is not on hold; what a killed holder left ends by itself."""
+    profile.require_writable()
     if (hold := standing_hold(profile, spec)) is not None:
         write_lease(profile, replace(hold, event="released"))
     return hold
@@ -140,8 +141,10 @@ def require_idle(profile: Profile, spec: TableSpec) -> None:
     """Refuse what a person does by hand while the table is maintained; one on hold waits for just that.
 
     Raises:
+        ConfigurationError: this place may not write to the profile.
         LeaseTakenError: somebody maintains it.
     """
+    profile.require_writable()
     standing = standing_lease(profile, str(existing_target(profile, spec).metadata.table_uuid))
     if standing is not None and not standing.for_ever:
         raise _taken(spec, standing)

@@ -79,8 +79,10 @@ def at_work(spark: Session, profile: Profile, spec: TableSpec, what: str) -> Ite
     """Hold the table's lease, with what a killed maintainer left cleared away.
 
     Raises:
+        ConfigurationError: this place may not write to the profile.
         LeaseTakenError: somebody else maintains the table, or it is on hold.
     """
+    profile.require_writable()
     with lease(profile, spec, what, spark=spark) as held:
         drop_audit_branches(spark, profile, spec)
         yield held

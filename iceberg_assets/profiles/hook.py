@@ -52,3 +52,8 @@ class Hook(SpecModel):
     command: Annotated[SecretStr | None, BeforeValidator(_command)] = None
     url: Annotated[SecretStr | None, BeforeValidator(_url)] = None
     timeout: Annotated[Age, Field(gt=timedelta(0), le=timedelta(seconds=30))] = timedelta(seconds=10)
+
+    @property
+    def tells(self) -> bool:
+        """Whether anybody is told."""
+        return self.command is not None or self.url is not None

@@ -55,7 +55,7 @@ class Profile(SpecModel):
         packages: Maven coordinates that Spark needs, with exact versions.
         spark: further Spark settings.
         history: of what was done.
-        on_failure: who is told of failures; None: nobody.
+        on_failure: who is told of failures.
         production: who alone may write; None: everybody.
         shadow: sensors and the job plan, and do nothing.
     """
@@ -65,7 +65,7 @@ class Profile(SpecModel):
     packages: tuple[str, ...] = ()
     spark: Mapping[str, str] = Field(default_factory=dict)
     history: HistorySettings = HistorySettings()
-    on_failure: Hook | None = None
+    on_failure: Hook = Hook()
     production: Production | None = None
     shadow: bool = False
 
