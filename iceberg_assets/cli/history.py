@@ -1,5 +1,6 @@
 """``history``: what was done to tables and what it came to, what failed, and what it cost and saved. No JVM."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -42,14 +43,17 @@ def history(
         raise ConfigurationError("--errors goes with --since, --operation and a table; every one of them is a failure")
     if errors:
         failures = [one for each in profiles for one in read_failures(each, wanted)]
-        _print(as_json, [_failure_record(one) for one in failures], _failure_table(failures[-_SHOWN:]))
+        _print(as_json, [_failure_record(one) for one in failures], map(_failure_lines, failures[-_SHOWN:]))
         return
     records = sorted((one for each in profiles for one in read_records(each, wanted)), key=lambda one: one.at)
     if cost:
         found = costs(records)
-        _print(as_json, [asdict(one) for one in found], _cost_table(found))
+        if as_json or not found:
+            _print(as_json, [asdict(one) for one in found], ())
+        else:
+            print_table(_cost_table(found))
     else:
-        _print(as_json, [_record(one) for one in records], _table(records[-_SHOWN:]))
+        _print(as_json, [_record(one) for one in records], map(_lines, records[-_SHOWN:]))
     if not as_json and (shadow := sum(one.shadow for one in records)):
         typer.echo(f"{shadow} of them were planned only: the profile says shadow.")
 
@@ -62,12 +66,13 @@ def _since(text: str) -> datetime:
     return datetime.now(UTC) - moment if isinstance(moment, timedelta) else moment
 
 
-def _print(as_json: bool, records: list[dict[str, Any]], shown: Table) -> None:
+def _print(as_json: bool, records: list[dict[str, Any]], shown: Iterable[str]) -> None:
     if as_json:
         print_json(records)
-    elif records:
-        print_table(shown)
-    else:
+        return
+    for lines in shown:
+        typer.echo(lines)
+    if not records:
         typer.echo("nothing of that kind is in the history; --since looks further back")
 
 
@@ -86,21 +91,18 @@ def _dated(one: Record | Failure) -> dict[str, Any]:
     return {"at": one.at.isoformat(), "dates": [day.isoformat() for day in one.dates]}
 
 
-def _table(records: list[Record]) -> Table:
-    shown = Table("when", "table", "operation", "dates", "", "seconds", "what")
-    for one in records:
-        how = "planned" if one.shadow else one.status.value
-        dates = in_words(one.dates) if one.dates else ""
-        shown.add_row(_when(one.at), one.table, one.operation, dates, how, f"{one.seconds:.1f}", one.reason)
-    return shown
+def _lines(one: Record) -> str:
+    how = "planned" if one.shadow else f"{one.status.value} in {one.seconds:.1f} s"
+    return f"{_about(one)}  {how}\n    {one.reason}"
 
 
-def _failure_table(failures: list[Failure]) -> Table:
-    shown = Table("when", "table", "operation", "dates", "error", "what")
-    for one in failures:
-        dates = in_words(one.dates) if one.dates else ""
-        shown.add_row(_when(one.at), one.table, one.operation or "", dates, one.error, one.message)
-    return shown
+def _failure_lines(one: Failure) -> str:
+    return f"{_about(one)}  {one.error}\n    {one.message}"
+
+
+def _about(one: Record | Failure) -> str:
+    dates = [in_words(one.dates)] if one.dates else []
+    return "  ".join([f"{one.at:%Y-%m-%d %H:%M:%S}", one.table, one.operation or "(none)", *dates])
 
 
 def _cost_table(found: tuple[Cost, ...]) -> Table:
@@ -110,7 +112,3 @@ def _cost_table(found: tuple[Cost, ...]) -> Table:
         counts = (f"{one.outcomes:,}", f"{one.unproductive:,}", f"{one.unfinished:,}")
         shown.add_row(one.table, *counts, f"{one.seconds:,.1f}", *fewer)
     return shown
-
-
-def _when(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}"
