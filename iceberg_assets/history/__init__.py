@@ -10,6 +10,7 @@ from iceberg_assets.history.record import (
     called_record,
     outcome_records,
     shadow_records,
+    unmeasured_records,
 )
 from iceberg_assets.history.recorder import Recorder
 from iceberg_assets.history.saved import saved
@@ -31,4 +32,5 @@ __all__ = [
     "read_records",
     "saved",
     "shadow_records",
+    "unmeasured_records",
 ]

@@ -158,6 +158,18 @@ def _digest(after: TableHealth, outcome: Outcome, day: date) -> str:
     return found.digest if found and outcome.green else ""
 
 
+def unmeasured_records(table: str, outcomes: Mapping[date, Outcome], who: Who, now: datetime) -> tuple[Record, ...]:
+    """Of an operation that left no health to measure it by: a record for each outcome, with all of its dates."""
+    days_of: dict[int, list[date]] = {}
+    for day, one in outcomes.items():
+        days_of.setdefault(id(one), []).append(day)
+    return tuple(
+        Record(who, now, table, one.operation.value, tuple(days), one.status, one.reason, seconds=one.seconds)
+        for days in days_of.values()
+        if (one := outcomes[days[0]])
+    )
+
+
 def called_record(
     spec: TableSpec, called: Called, who: Who, now: datetime, seconds: float, before: int | None, after: int | None
 ) -> Record:

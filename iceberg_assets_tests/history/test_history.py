@@ -4,10 +4,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from iceberg_assets.history import Attempts, Recorder, Wanted, Who, costs, read_failures, read_records
+from iceberg_assets.history import (
+    Attempts,
+    Recorder,
+    Wanted,
+    Who,
+    costs,
+    read_failures,
+    read_records,
+    unmeasured_records,
+)
 from iceberg_assets.history.store import ERRORS, OUTCOMES, fold
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spec import Attempt, Operation, Status
+from iceberg_assets.spec import Attempt, Operation, Outcome, Status
 from iceberg_assets_tests.history.conftest import DAY, NOW, Make
 
 
@@ -55,6 +64,18 @@ def test_a_plan_gets_what_was_tried_and_not_what_was_planned_only(lake: Profile,
         Attempt(expired[0], day, *expired[1:], digest) for day, digest in zip(days, ("a", "b"), strict=True)
     }
     assert [one.digest for one in attempts.of("demo.other")] == ["abc"]
+
+
+def test_an_operation_that_broke_early_is_one_record_of_all_its_dates(lake: Profile, make: Make) -> None:
+    """A plan counts it as a failure on each of them: there is no digest."""
+    days = [DAY, DAY + timedelta(days=1)]
+    broken = Outcome(Operation.REMOVE_ORPHANS, Status.FAILED, "the store does not answer", seconds=2.0)
+    records = unmeasured_records("demo.flights", dict.fromkeys(days, broken), make().who, NOW)
+    record_all(lake, *records)
+    assert [(one.dates, one.reason, one.seconds) for one in records] == [(tuple(days), broken.reason, 2.0)]
+    assert {(one.day, one.status, one.digest) for one in Attempts.read(lake).of("demo.flights")} == {
+        (day, Status.FAILED, "") for day in days
+    }
 
 
 def test_a_record_that_was_committed_twice_counts_once(lake: Profile, make: Make) -> None:
