@@ -22,10 +22,16 @@ def told(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def location(profile: Profile, locate: Locate, told: Path) -> Location:
-    """A table with two dates to compact, under a profile with a hook."""
+def hooked(profile: Profile, told: Path) -> Profile:
+    """The profile with a hook."""
     hook = {"command": f"cp /dev/stdin {told}"}
-    found = locate(source=None, under=profile.model_validate({**profile.model_dump(), "on_failure": hook}))
+    return profile.model_validate({**profile.model_dump(), "on_failure": hook})
+
+
+@pytest.fixture
+def location(hooked: Profile, locate: Locate) -> Location:
+    """A table with two dates to compact."""
+    found = locate(source=None, under=hooked)
     found.table.profile.prepare()
     table = on_paper.make(found.table.profile.pyiceberg(), found.table.spec.name)
     on_paper.append(table, days(2), 6)
@@ -62,6 +68,15 @@ def test_a_failed_run_is_told_of_and_written_down(location: Location, told: Path
     assert [(one.dates, one.status, one.who.run_id) for one in records] == [
         ((day,), Status.SKIPPED, failed.run_id) for day in days(2)
     ]
+
+
+def test_a_failed_append_is_told_of_by_its_file(hooked: Profile, locate: Locate, told: Path) -> None:
+    location = locate(under=hooked)
+    location.land(FIRST, "torn").write_bytes(b"PAR1 and no more")
+    tell(location, location.run(FIRST, FIRST, fails=True))
+    (one,) = json.loads(told.read_text())["failures"]
+    assert (one["operation"], one["dates"]) == ("append", [FIRST.isoformat()])
+    assert "torn.parquet" in one["reason"]
 
 
 def test_an_operation_that_cannot_begin_is_an_error_of_the_history(location: Location, told: Path) -> None:
