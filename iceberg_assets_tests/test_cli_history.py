@@ -71,6 +71,13 @@ def test_calls_are_in_the_history_by_every_filter(tried: str) -> None:
     assert "is maintained by somebody" in run("history", tried).output
 
 
+def test_a_plan_knows_what_was_tried(tried: str) -> None:
+    """Orphans were looked for, and are not looked for again at once."""
+    (planned,) = run_json("plan", tried)
+    (orphans,) = [one for one in planned["waiting"] if one["operations"] == ["orphans_removed"]]
+    assert "orphans were looked for" in orphans["reason"]
+
+
 def test_errors_are_in_a_table_of_their_own(tried: str) -> None:
     (error,) = run_json("history", tried, "--errors")
     assert (error["operation"], error["error"]) == ("compacted", "ConfigurationError")
