@@ -50,7 +50,8 @@ class Record:
         operation: an :class:`Operation`'s value, or the name of a procedure that was called by hand.
         dates: those that the outcome is of; none: no date's in particular.
         shadow: it was planned, and nothing was done.
-        predicted: figures of before, by metadata key; ``actual``: of afterwards, numbers only.
+        predicted: figures of before, by metadata key; ``actual``: of afterwards.
+        details: what else the outcome says, by metadata key: the files that an orphan removal took, a line each.
         snapshot_before, snapshot_after: main's head; None: it had none.
         digests: of each date, right afterwards.
         id: tells whether a record was read already, should a commit have been made twice.
@@ -68,6 +69,7 @@ class Record:
     seconds: float = 0.0
     predicted: Mapping[str, float] = field(default_factory=dict)
     actual: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
     snapshot_before: int | None = None
     snapshot_after: int | None = None
     digests: tuple[str, ...] = ()
@@ -108,16 +110,19 @@ class Failure:
 
 
 def outcome_records(
-    spec: TableSpec, operation: Operation, result: Maintained, who: Who, now: datetime
+    spec: TableSpec, operation: Operation, result: Maintained, who: Who, now: datetime, *, files: int = 50
 ) -> tuple[Record, ...]:
     """A record for each outcome: of a compaction one a date, of an operation on the whole table one for all dates.
 
     The snapshots are those of the whole call, of however many dates it was.
+
+    Args:
+        files: so many are named in a record; outcomes themselves name 50.
     """
     alike = [(day,) for day in result.outcomes] if operation is Operation.COMPACT else [tuple(result.outcomes)]
     gains, foreseen = saved(spec, operation, result, now), predicted(operation, result)
     return tuple(
-        _record(spec, result, days, who, now, gains.get(days[0], {}), foreseen.get(days[0], {}))
+        _record(spec, result, days, who, now, gains.get(days[0], {}), foreseen.get(days[0], {}), files)
         for days in alike
         if days
     )
@@ -131,6 +136,7 @@ def _record(
     now: datetime,
     gains: Mapping[str, int],
     foreseen: Mapping[str, int],
+    files: int,
 ) -> Record:
     outcome = result.outcomes[days[0]]
     figures = {key: float(value) for key, value in outcome.details.items() if isinstance(value, int | float)}
@@ -146,10 +152,15 @@ def _record(
         seconds=outcome.seconds,
         predicted=foreseen,
         actual={**{key: value for key, value in figures.items() if key not in foreseen}, **gains},
+        details={key: _first(value, files) for key, value in outcome.details.items() if isinstance(value, str)},
         snapshot_before=result.before.snapshot_id,
         snapshot_after=result.after.snapshot_id,
         digests=tuple(_digest(result.after, outcome, day) for day in days),
     )
+
+
+def _first(text: str, lines: int) -> str:
+    return "\n".join(text.splitlines()[:lines])
 
 
 def _digest(after: TableHealth, outcome: Outcome, day: date) -> str:
@@ -190,6 +201,7 @@ def called_record(
         productive=called.status is Status.DONE,
         seconds=seconds,
         actual=figures,
+        details={key: value for key, value in called.details.items() if isinstance(value, str)},
         snapshot_before=before,
         snapshot_after=after,
     )

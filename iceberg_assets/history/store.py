@@ -91,6 +91,7 @@ OUTCOMES = StateTable(
         NestedField(18, "snapshot_before", LongType()),
         NestedField(19, "snapshot_after", LongType()),
         NestedField(25, "digests", ListType(26, StringType())),
+        NestedField(27, "details", MapType(28, StringType(), 29, StringType())),
     ),
 )
 ERRORS = StateTable(
@@ -264,6 +265,7 @@ def _record(row: Mapping[str, Any]) -> Record:
         status=Status(row["status"]),
         predicted=dict(row["predicted"] or ()),
         actual=dict(row["actual"] or ()),
+        details=dict(row["details"] or ()),
         digests=tuple(row["digests"] or ()),
         **{name: row[name] for name in same},
     )

@@ -40,6 +40,7 @@ def make(lake: Profile) -> Make:
             "seconds": 1.5,
             "predicted": {"iceberg/planned_data_files": 24.0},
             "actual": {"iceberg/saved_files": 23.0, "iceberg/saved_bytes": 4096.0},
+            "details": {"iceberg/orphans": "a.parquet\nb.parquet"},
             "snapshot_before": 2**62,
             "snapshot_after": 2**62 + 1,
             "digests": ("abc",),
