@@ -11,7 +11,7 @@ from iceberg_assets.history.store import write_failures, write_records
 from iceberg_assets.profiles import Profile
 
 _MOST = 10_000
-"""So many rows wait for a history that cannot be written; the oldest go first."""
+"""So many outcomes, and so many errors, wait for a history that cannot be written; the oldest of more are given up."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class Recorder:
         self._batch, self._tell = batch, tell
         self._records: list[Record] = []
         self._failures: list[Failure] = []
+        self._lost = 0
         self._writing = threading.Lock()
 
     def add(self, records: Sequence[Record]) -> None:
@@ -58,13 +59,13 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.flush()
-        if left := len(self._records) + len(self._failures):
-            self._tell(f"{left} rows of the history of profile '{self.profile.name}' are lost: it could not be written")
+        if lost := self._lost + len(self._records) + len(self._failures):
+            self._tell(f"{lost} rows of the history of profile '{self.profile.name}' are lost: it could not be written")
 
     def _take(self, records: Iterable[Record], failures: Iterable[Failure]) -> None:
         with self._writing:
-            self._records = [*self._records, *records][-_MOST:]
-            self._failures = [*self._failures, *failures][-_MOST:]
+            self._records += records
+            self._failures += failures
             if len(self._records) + len(self._failures) >= self._batch:
                 self._write()
 
@@ -76,6 +77,8 @@ class Recorder:
             write_failures(self.profile, self._failures)
             self._failures = []
         except Exception as error:  # noqa: BLE001 (whatever is wrong with the history, the work was done)
+            self._lost += sum(max(0, len(rows) - _MOST) for rows in (self._records, self._failures))
+            self._records, self._failures = self._records[-_MOST:], self._failures[-_MOST:]
             self._tell(
                 f"the history of profile '{self.profile.name}' was not written, {type(error).__name__}: {error}. What "
                 "was done is done; only the record of it is missing"

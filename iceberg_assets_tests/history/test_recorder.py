@@ -99,5 +99,6 @@ def test_rows_that_never_could_be_written_are_counted_at_the_end(lake: Profile, 
     lake.pyiceberg().create_table(OUTCOMES.name, OUTCOMES.schema)
     said: list[str] = []
     with Recorder(lake, Who.here(lake), tell=said.append) as recorder:
-        recorder.add([make(), make()])
-    assert said[-1] == "2 rows of the history of profile 'local' are lost: it could not be written"
+        recorder.add([make()] * 10_001)
+        recorder.add([make()])
+    assert said[-1] == "10002 rows of the history of profile 'local' are lost: it could not be written"
