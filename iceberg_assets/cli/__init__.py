@@ -1,7 +1,20 @@
 """The command line: look at the project's tables, append to them, maintain them, and settle what their ledgers say."""
 
-from iceberg_assets.cli import append, call, health, ledger, maintain, quarantine, sql, undo
+from iceberg_assets.cli import append, call, health, history, ledger, maintain, metrics, quarantine, sql, undo
 from iceberg_assets.cli.common import app, declared_tables
 
 # In the order of the help; each module adds its commands to the application.
-__all__ = ["app", "append", "call", "declared_tables", "health", "ledger", "maintain", "quarantine", "sql", "undo"]
+__all__ = [
+    "app",
+    "append",
+    "call",
+    "declared_tables",
+    "health",
+    "history",
+    "ledger",
+    "maintain",
+    "metrics",
+    "quarantine",
+    "sql",
+    "undo",
+]

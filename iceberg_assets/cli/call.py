@@ -1,6 +1,8 @@
 """``call``: any of Iceberg's procedures on a declared table, foretold or done, and measured."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from datetime import date as Date  # noqa: N812 - the option is named date
 from typing import Annotated, Any
@@ -20,6 +22,7 @@ from iceberg_assets.cli.common import (
     print_json,
 )
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.history import Failure, Recorder, Who, called_record, outcome_records
 from iceberg_assets.maintenance import Asked, Preview, call_procedure, foretell, foretell_call, health_of, maintain
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import session
@@ -27,6 +30,7 @@ from iceberg_assets.spec import Operation, Status, TableSpec
 from iceberg_assets.spec.procedure import Procedure, Value, nearest
 from iceberg_assets.spec.procedures import PROCEDURES
 from iceberg_assets.spec.units import format_bytes
+from iceberg_assets.tables.target import load_target
 
 _NAMED = 20
 """So many files are named to a person; --json names all."""
@@ -96,8 +100,23 @@ def _operation(
     if dry_run:
         previews = foretell(operation, profile, spec, asked)
         return [_foretold(preview, None if whole else day) for day, preview in previews.items()]
-    outcomes = maintain(operation, lambda: session(profile), profile, spec, asked).outcomes
+    with _recorded(profile, spec, operation.value, asked.days) as recorder:
+        result = maintain(operation, lambda: session(profile), profile, spec, asked)
+        recorder.add(outcome_records(spec, operation, result, recorder.who, datetime.now(UTC)))
+    outcomes = result.outcomes
     return [_told(one.status, one.reason, one.details, None if whole else day) for day, one in outcomes.items()]
+
+
+@contextmanager
+def _recorded(profile: Profile, spec: TableSpec, operation: str, days: Sequence[Date]) -> Iterator[Recorder]:
+    """A recorder of this call, which writes down its error where there is one."""
+    who = Who.here(profile)
+    with Recorder(profile, who, tell=lambda said: typer.echo(said, err=True)) as recorder:
+        try:
+            yield recorder
+        except Exception as error:
+            recorder.fail(Failure.raised(who, datetime.now(UTC), spec, operation, days, error))
+            raise
 
 
 def _by_hand(
@@ -106,8 +125,17 @@ def _by_hand(
     now = datetime.now(UTC)
     if dry_run:
         return [_foretold(foretell_call(profile, spec, procedure, values, now=now), None)]
-    one = call_procedure(lambda: session(profile), profile, spec, procedure, values, now=now)
+    with _recorded(profile, spec, procedure.name, ()) as recorder:
+        before, started = _head(profile, spec), time.monotonic()
+        one = call_procedure(lambda: session(profile), profile, spec, procedure, values, now=now)
+        seconds, after = time.monotonic() - started, _head(profile, spec)
+        recorder.add([called_record(spec, one, recorder.who, datetime.now(UTC), seconds, before, after)])
     return [_told(one.status, one.reason, one.details, None)]
+
+
+def _head(profile: Profile, spec: TableSpec) -> int | None:
+    table = load_target(profile, spec)
+    return table.metadata.current_snapshot_id if table else None
 
 
 def _told(status: Status, reason: str, details: Mapping[str, int | float | str], day: Date | None) -> _Result:

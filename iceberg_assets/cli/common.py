@@ -127,6 +127,17 @@ def one_of(found: list[tuple[TableSpec, Profile]], table: str, profile: str | No
     return found[0]
 
 
+def profiles_of(table: str | None, profile: str | None) -> list[Profile]:
+    """The profiles whose catalogs may have the table, declared or not; None: of all declared tables.
+
+    Where nothing of the name is declared it is the one that ``PROFILE`` or the option says.
+    """
+    root = project_root()
+    declared = {profile_name(spec.profile) for spec in declared_tables(root) if table in (None, spec.name)}
+    names = {profile} if profile else declared or {profile_name(None)}
+    return [load_profile(name, root) for name in sorted(names)]
+
+
 def declared_tables(root: Path) -> list[TableSpec]:
     """Every table that the YAML of a project declares, by name.
 

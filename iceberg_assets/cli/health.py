@@ -10,6 +10,7 @@ from rich.table import Table
 
 from iceberg_assets.cli.common import JsonOption, ProfileOption, TableArgument, app, chosen, print_json, print_table
 from iceberg_assets.health import DateHealth, Plan, Snapshot, TableHealth, pinned_by, plan, read_health
+from iceberg_assets.history import Attempts
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.units import format_bytes, format_count
@@ -36,20 +37,22 @@ def health(table: TableArgument = None, profile: ProfileOption = None, as_json: 
 def plan_(table: TableArgument = None, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """What should be done now, and why not the rest, without Spark.
 
-    Earlier attempts and runs in flight are known to a Dagster instance only. Without one this is the plan of somebody
-    who sees the tables for the first time: it may ask for what a sensor holds back because it did not pay.
+    Earlier attempts are those of the catalog's history. Runs in flight are known to a Dagster instance only, so that it
+    may ask for what is being done.
     """
-    now = datetime.now(UTC)
+    tables, now = list(chosen(table, profile)), datetime.now(UTC)
+    history = {name: Attempts.read(found) for name, found in {found.name: found for _, found in tables}.items()}
     plans = [
-        (look.spec, plan(look.spec, look.health, history=(), running=(), now=now)) for look in _looks(table, profile)
+        (spec, plan(spec, read_health(found, spec), history[found.name].of(spec.name), running=(), now=now))
+        for spec, found in tables
     ]
     if as_json:
-        print_json([{"table": spec.name, "history": "unknown", **_plan_record(planned)} for spec, planned in plans])
+        print_json([{"table": spec.name, **_plan_record(planned)} for spec, planned in plans])
         return
     for spec, planned in plans:
         typer.echo(f"{spec.name}: {len(planned.requests)} to do, {len(planned.waiting)} waiting")
         print_table(_plan_table(planned))
-    typer.echo("Without the event log of a Dagster instance: earlier attempts and runs in flight are not known.")
+    typer.echo("Without the event log of a Dagster instance: runs in flight are not known.")
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def restore(
 
 
 def _restore(spec: TableSpec, profile: Profile, file: str) -> str:
+    profile.require_writable()
     made = _made(profile, spec)
     if made is not None and (spec.source is None or file in _orphans(made)):
         return put_back(made, file)

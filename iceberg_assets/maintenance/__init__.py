@@ -10,6 +10,7 @@ from iceberg_assets.maintenance.maintained import Maintained, at_work, health_of
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
 from iceberg_assets.maintenance.orphans import foretell_orphans, remove_orphans
 from iceberg_assets.maintenance.preview import Preview
+from iceberg_assets.maintenance.rewritten import Rewritten, rewritten
 from iceberg_assets.maintenance.undo import UndoRefusedError, last_maintenance, undo
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "LeaseTakenError",
     "Maintained",
     "Preview",
+    "Rewritten",
     "UndoRefusedError",
     "at_work",
     "call_procedure",
@@ -38,6 +40,7 @@ __all__ = [
     "release",
     "remove_orphans",
     "rewrite_manifests",
+    "rewritten",
     "standing_hold",
     "undo",
 ]

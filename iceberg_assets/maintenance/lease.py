@@ -147,6 +147,7 @@ def one_lease(profile: Profile, spec: TableSpec, what: str, *, spark: Session) -
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:
     """End a hold: a person has looked. None: the table is not on hold; what a killed holder left ends by itself."""
+    profile.require_writable()
     if (hold := standing_hold(profile, spec)) is not None:
         write_lease(profile, replace(hold, event="released"))
     return hold
@@ -167,8 +168,10 @@ def require_idle(profile: Profile, spec: TableSpec) -> None:
     """Refuse what a person does by hand while the table is maintained; one on hold waits for just that.
 
     Raises:
+        ConfigurationError: this place may not write to the profile.
         LeaseTakenError: somebody maintains it.
     """
+    profile.require_writable()
     standing = standing_lease(profile, str(existing_target(profile, spec).metadata.table_uuid))
     if standing is not None and not standing.for_ever:
         raise _taken(spec, standing)

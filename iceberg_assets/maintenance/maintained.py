@@ -92,8 +92,10 @@ def at_work(
         gc_handling: switch the table's ``gc.enabled`` on meanwhile.
 
     Raises:
+        ConfigurationError: this place may not write to the profile.
         LeaseTakenError: somebody else maintains the table, or it is on hold.
     """
+    profile.require_writable()
     with lease(profile, spec, what, spark=spark) as held:
         drop_audit_branches(spark, profile, spec)
         put_back(spark, profile, spec)

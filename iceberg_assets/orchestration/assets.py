@@ -8,6 +8,7 @@ import dagster as dg
 from iceberg_assets import maintenance
 from iceberg_assets.errors import IcebergAssetsError
 from iceberg_assets.health import TableHealth, on_hold
+from iceberg_assets.history import Failure, Recorder, Who, outcome_records, saved
 from iceberg_assets.maintenance import Asked, Maintained, Preview
 from iceberg_assets.orchestration.checks import (
     REWRITES,
@@ -27,7 +28,7 @@ from iceberg_assets.orchestration.metadata import (
     problem_table,
 )
 from iceberg_assets.orchestration.pictures import file_sizes, snapshots_timeline
-from iceberg_assets.orchestration.rewritten import file_table, rewritten
+from iceberg_assets.orchestration.rewritten import file_table
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status
@@ -143,7 +144,7 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
             raise dg.Failure(f"nothing was done: the table is {hold}", allow_retries=False)
         if answered and any((operation, day) in doubted for day in wanted.days):
             maintenance.release(table.profile, table.spec)
-        result = maintenance.maintain(operation, _session(context, table), table.profile, table.spec, wanted)
+        result = _maintain(context, table, operation, wanted)
         shown = _shown(operation, table, result)
         said = {day: outcome_metadata(outcome) | shown.get(day, {}) for day, outcome in result.outcomes.items()}
         bad = {day: outcome.reason for day, outcome in result.outcomes.items() if not outcome.green}
@@ -155,6 +156,19 @@ def maintenance_asset(table: TableAsset, operation: Operation) -> dg.AssetsDefin
         yield dg.MaterializeResult(check_results=checks)
 
     return maintained
+
+
+def _maintain(context: dg.AssetExecutionContext, table: TableAsset, operation: Operation, wanted: Asked) -> Maintained:
+    """Run an operation, and write what came of it to the catalog's history."""
+    who = Who.here(table.profile, context.run.run_id)
+    with Recorder(table.profile, who, tell=context.log.warning) as recorder:
+        try:
+            result = maintenance.maintain(operation, _session(context, table), table.profile, table.spec, wanted)
+        except Exception as error:
+            recorder.fail(Failure.raised(who, datetime.now(UTC), table.spec, operation, wanted.days, error))
+            raise
+        recorder.add(outcome_records(table.spec, operation, result, who, datetime.now(UTC)))
+        return result
 
 
 def _observe_previews(
@@ -177,19 +191,23 @@ def _check_of_rows(table: TableAsset, operation: Operation) -> dg.AssetCheckSpec
 
 def _shown(operation: Operation, table: TableAsset, result: Maintained) -> dict[date, dict[str, object]]:
     """What an operation shows beside its figures, by date. A picture is of the whole run: its last date has it."""
+    now = datetime.now(UTC)
+    shown: dict[date, dict[str, object]] = {
+        day: dict(gains) for day, gains in saved(table.spec, operation, result, now).items()
+    }
     if operation is Operation.COMPACT:
-        files = rewritten(table.spec, result, datetime.now(UTC))
-        shown: dict[date, dict[str, object]] = {day: {"iceberg/files": file_table(one)} for day, one in files.items()}
+        files = maintenance.rewritten(table.spec, result, now)
+        for day, one in files.items():
+            shown[day]["iceberg/files"] = file_table(one)
         if files:
             sizes = (
                 [file.size for one in files.values() for file in getattr(one, side)] for side in ("before", "after")
             )
             shown[max(files)]["iceberg/file_sizes"] = file_sizes(*sizes)
-        return shown
     if operation is Operation.EXPIRE_SNAPSHOTS and result.before.snapshots and result.outcomes:
         left = {snapshot.id for snapshot in result.after.snapshots}
-        return {max(result.outcomes): {"iceberg/snapshots": snapshots_timeline(result.before.snapshots, left)}}
-    return {}
+        shown[max(result.outcomes)]["iceberg/snapshots"] = snapshots_timeline(result.before.snapshots, left)
+    return shown
 
 
 def _session(context: dg.AssetExecutionContext, table: TableAsset) -> Session:
@@ -265,7 +283,7 @@ def _compact_after_append(
         return {}
     wanted = Asked(days, datetime.now(UTC), values={}, force=True)
     try:
-        result = maintenance.maintain(Operation.COMPACT, _session(context, table), table.profile, table.spec, wanted)
+        result = _maintain(context, table, Operation.COMPACT, wanted)
     except IcebergAssetsError as error:
         return dict.fromkeys(days, Outcome(Operation.COMPACT, Status.FAILED, str(error)))
     if any(one.rows_preserved is False for one in result.outcomes.values()):

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from iceberg_assets.orchestration.assets import append_asset, external_asset, maintenance_asset
 from iceberg_assets.orchestration.catalog_job import CatalogJobAttributes, catalog_job, catalog_job_definitions
 from iceberg_assets.orchestration.checks import health_checks
+from iceberg_assets.orchestration.failures import failure_sensor
 from iceberg_assets.orchestration.resources import iceberg_spark
 from iceberg_assets.orchestration.sensors import maintenance_sensors
 from iceberg_assets.orchestration.table_asset import TableAsset
@@ -141,13 +142,20 @@ def table_definitions(table: TableAsset) -> dg.Definitions:
 
 
 def maintenance_definitions(tables: Sequence[TableAsset], attributes: MaintenanceAttributes) -> dg.Definitions:
-    """The two sensors over these tables, also for locations that are not made of components."""
+    """The sensors over these tables, also for locations that are not made of components.
+
+    Beside the two of maintenance, one that tells of failures where a profile says whom.
+    """
     status = dg.DefaultSensorStatus[attributes.sensors.upper()]
+    failures = failure_sensor(tables, status)
     return dg.Definitions(
         # Here, not beside each table: Dagster notes the component on every job, and would take the tables' and the
         # sensors' for two of one name.
         jobs=[table.job for table in tables],
-        sensors=maintenance_sensors(tables, interval=attributes.interval, status=status),
+        sensors=[
+            *maintenance_sensors(tables, interval=attributes.interval, status=status),
+            *([failures] if failures else []),
+        ],
     )
 
 

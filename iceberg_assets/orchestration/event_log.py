@@ -142,9 +142,9 @@ def attempts(events: Events, table: TableAsset, deadline: float = inf) -> list[A
         ]
         for record in failed_runs:
             ended = datetime.fromtimestamp(record.end_time or record.update_timestamp.timestamp(), UTC)
-            if key not in _selected(record.dagster_run, table):
+            if key not in selected(record.dagster_run, table):
                 continue
-            for day in _days(record.dagster_run.tags):
+            for day in days_of(record.dagster_run.tags):
                 event = materialized.get(day)
                 # A run that failed in part recorded its good dates.
                 if event is None or (event.at < ended and event.run_id != record.dagster_run.run_id):
@@ -155,7 +155,7 @@ def attempts(events: Events, table: TableAsset, deadline: float = inf) -> list[A
 def touched_since(instance: dg.DagsterInstance, tables: Sequence[TableAsset], moment: datetime) -> set[dg.AssetKey]:
     """The tables that a run was about whose status has changed since then."""
     records = instance.get_run_records(dg.RunsFilter(updated_after=moment))
-    return {table.key for record in records for table in tables if _selected(record.dagster_run, table) & table.keys}
+    return {table.key for record in records for table in tables if selected(record.dagster_run, table) & table.keys}
 
 
 def running(context: dg.SensorEvaluationContext, tables: Sequence[TableAsset]) -> dict[dg.AssetKey, set[Running]]:
@@ -164,7 +164,7 @@ def running(context: dg.SensorEvaluationContext, tables: Sequence[TableAsset]) -
     for record in context.instance.get_run_records(dg.RunsFilter(statuses=_UNFINISHED)):
         run = record.dagster_run
         for table in tables:
-            found[table.key] |= set(_jobs(table, _selected(run, table), _days(run.tags)))
+            found[table.key] |= set(_jobs(table, selected(run, table), days_of(run.tags)))
     graph = context.repository_def.asset_graph if context.repository_def else None
     for backfill in context.instance.get_backfills(BulkActionsFilter(statuses=_UNFINISHED_BACKFILLS)):
         if graph is None or not backfill.is_asset_backfill:
@@ -187,14 +187,15 @@ def _jobs(table: TableAsset, selected: Set[dg.AssetKey], days: Iterable[date]) -
             yield operation, day
 
 
-def _selected(run: dg.DagsterRun, table: TableAsset) -> Set[dg.AssetKey]:
+def selected(run: dg.DagsterRun, table: TableAsset) -> Set[dg.AssetKey]:
     """The assets that the run is about, this table's or others; a launch of the table's whole job names none."""
     if run.asset_selection:
         return run.asset_selection
     return table.keys if run.job_name == table.job.name else frozenset()
 
 
-def _days(tags: Mapping[str, str]) -> list[date]:
+def days_of(tags: Mapping[str, str]) -> list[date]:
+    """The dates that a run is about, by its tags."""
     start = _date(tags.get(ASSET_PARTITION_RANGE_START_TAG) or tags.get(PARTITION_NAME_TAG))
     end = _date(tags.get(ASSET_PARTITION_RANGE_END_TAG) or tags.get(PARTITION_NAME_TAG))
     if start is None or end is None:

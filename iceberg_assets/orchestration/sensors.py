@@ -24,6 +24,7 @@ from iceberg_assets.orchestration.checks import (
 from iceberg_assets.orchestration.event_log import Events, running, shown_digests
 from iceberg_assets.orchestration.memory import Memory, Seen, pointers
 from iceberg_assets.orchestration.metadata import event_metadata, observed
+from iceberg_assets.orchestration.shadow import kept_back, record_plans
 from iceberg_assets.orchestration.table_asset import TableAsset
 from iceberg_assets.spec import Operation
 from iceberg_assets.tables import Watch, keep_watch
@@ -52,14 +53,21 @@ class Tick:
     reasons: list[str] = field(default_factory=list)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = field(default_factory=list)
 
-    def decide(self, table: TableAsset, looked: Seen, decided: Plan, operations: frozenset[Operation]) -> None:
-        """Take from the plan what is about these operations."""
-        name = table.key.to_user_string()
-        for request in decided.requests:
-            if operations.issuperset(request.operations):
-                self.requests.append(_run_request(table, looked, request))
-                self.reasons.append(f"{name} {request}")
+    def decide(
+        self, table: TableAsset, looked: Seen, decided: Plan, operations: frozenset[Operation]
+    ) -> dict[str, Request]:
+        """Take from the plan what is about these operations; gives what is due and kept back, by run key."""
+        name, back = table.key.to_user_string(), kept_back(table)
+        due = {
+            request: _run_request(table, looked, request)
+            for request in decided.requests
+            if operations.issuperset(request.operations)
+        }
+        if back is None:
+            self.requests += due.values()
+        self.reasons += [f"{name} {request}" + (f": {back}" if back else "") for request in due]
         self.reasons += [f"{name} {one}" for one in decided.waiting if operations.intersection(one.operations)]
+        return {str(run.run_key): request for request, run in due.items()} if back else {}
 
 
 def maintenance_sensors(
@@ -106,12 +114,13 @@ def evaluate(
     """One tick: look at each table in turn, within the tick's time.
 
     The sensor of compaction is the one that shows changed dates and evaluates the checks. The cursor holds, by table,
-    the metadata pointer last shown, which checks are red and when they were evaluated, and the table that the next
-    tick begins with.
+    the metadata pointer last shown, which checks are red and when they were evaluated, what a shadow has written down,
+    and the table that the next tick begins with.
     """
     cursor = _read_cursor(context.cursor)
     shown: dict[str, str] = cursor.get("shown", {})
     checked: dict[str, Any] = cursor.get("checked", {})
+    planned: dict[str, Any] = cursor.get("planned", {})
     deadline, tick = time.monotonic() + _TICK_SECONDS, Tick()
     memory.begin(context.instance, tables)
     in_flight, now_at = running(context, tables), pointers(tables)
@@ -128,7 +137,10 @@ def evaluate(
             looked = memory.look(context.instance, table, pointer, cache, deadline)
             now, about = datetime.now(UTC), in_flight[table.key]
             decided = plan(table.spec, looked.health, looked.history, about, now, looked.doubted)
-            tick.decide(table, looked, decided, operations)
+            due = tick.decide(table, looked, decided, operations)
+            if table.profile.shadow:
+                snapshot = looked.health.snapshot_id if looked.health else None
+                planned[name] = record_plans(context, table, snapshot, due, planned.get(name, ()))
             if Operation.COMPACT not in operations:
                 continue
             health, before = looked.health, shown.get(name)
@@ -158,7 +170,7 @@ def evaluate(
     return dg.SensorResult(
         run_requests=tick.requests,
         skip_reason=None if tick.requests else dg.SkipReason("\n".join(tick.reasons) or "no table is declared"),
-        cursor=json.dumps({"shown": shown, "checked": checked, "next": unreached}),
+        cursor=json.dumps({"shown": shown, "checked": checked, "planned": planned, "next": unreached}),
         asset_events=tick.events,
     )
 
@@ -296,7 +308,9 @@ def _read_cursor(cursor: str | None) -> dict[str, Any]:
         found = json.loads(cursor or "{}")
     except ValueError:
         return {}
-    ours = isinstance(found, dict) and all(isinstance(found.get(key, {}), dict) for key in ("shown", "checked"))
+    ours = isinstance(found, dict) and all(
+        isinstance(found.get(key, {}), dict) for key in ("shown", "checked", "planned")
+    )
     if not ours:
         return {}
     # What an earlier version left of the checks is evaluated anew.

@@ -5,6 +5,7 @@ import re
 import sqlite3
 import tempfile
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -15,7 +16,10 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles.documents import documents
+from iceberg_assets.profiles.hook import Hook
+from iceberg_assets.profiles.production import Production
 from iceberg_assets.spec.model import SpecModel, explain
+from iceberg_assets.spec.units import Age
 
 _SQLITE = "sqlite:///"
 # Longer than any commit of ours holds the database; SQLite's own default gives up after 5 s.
@@ -37,6 +41,12 @@ class CatalogSettings(SpecModel):
         return self
 
 
+class HistorySettings(SpecModel):
+    """Of the catalog's own tables of outcomes and errors; what is older than ``keep`` goes, by the month."""
+
+    keep: Age = timedelta(days=90)
+
+
 class Profile(SpecModel):
     """One catalog, its store, and the Spark that works on it.
 
@@ -44,12 +54,20 @@ class Profile(SpecModel):
         name: what ``PROFILE`` or a table's ``profile`` selects it by.
         packages: Maven coordinates that Spark needs, with exact versions.
         spark: further Spark settings.
+        history: of what was done.
+        on_failure: who is told of failures.
+        production: who alone may write; None: everybody.
+        shadow: sensors and the job plan, and do nothing.
     """
 
     name: str
     catalog: CatalogSettings
     packages: tuple[str, ...] = ()
     spark: Mapping[str, str] = Field(default_factory=dict)
+    history: HistorySettings = HistorySettings()
+    on_failure: Hook = Hook()
+    production: Production | None = None
+    shadow: bool = False
 
     def spark_settings(self) -> dict[str, str]:
         """Spark settings of a lean session on this catalog; the profile's own come last and win."""
@@ -86,6 +104,17 @@ class Profile(SpecModel):
             "warehouse": f"file://{self.catalog.warehouse}",
             "init_catalog_tables": "true",
         }
+
+    def require_writable(self) -> None:
+        """Refuse where the profile is marked as one of production, and this is not a place that may write to it.
+
+        Each door through which something is written asks this first; who reads or foretells does not.
+
+        Raises:
+            ConfigurationError: names the key, and what to put there.
+        """
+        if self.production is not None:
+            self.production.require_here(self.name)
 
     def pyiceberg(self) -> Catalog:
         """The catalog as PyIceberg sees it, without a JVM.

@@ -84,7 +84,8 @@ def append(
         An outcome for each date.
 
     Raises:
-        ConfigurationError: the declaration does not fit the columns. Nothing was touched.
+        ConfigurationError: the declaration does not fit the columns, or this place may not write to the profile.
+            Nothing was touched.
         ClaimInDoubtError: an earlier append has to be settled by a person first.
     """
     return _Append(spark, profile, spec, replaces, now, on_step or (lambda _: None)).run(days)
@@ -112,6 +113,7 @@ class _Append:
         self.standing: tuple[str, ...] = ()
 
     def run(self, days: Iterable[date]) -> Mapping[date, AppendOutcome]:
+        self.profile.require_writable()
         check_places(self.profile, self.spec)
         self.profile.prepare()
         if (table := load_target(self.profile, self.spec)) is not None:

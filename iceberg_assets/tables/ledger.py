@@ -57,7 +57,7 @@ class Ledger:
     def __init__(self, profile: Profile, spec: TableSpec, table_uuid: str) -> None:
         self.name = (STATE_NAMESPACE, f"ledger_{slug(*spec.table)}")
         self.table_uuid = table_uuid
-        self._catalog = profile.pyiceberg()
+        self._profile, self._catalog = profile, profile.pyiceberg()
 
     def read(self, days: Collection[date] | None = None) -> LedgerState:
         """The newest state.
@@ -160,5 +160,6 @@ class Ledger:
 
     def _append(self, rows: Sequence[LedgerRow]) -> None:
         """All rows in one commit, or none."""
+        self._profile.require_writable()
         table = open_ledger(self._catalog, self.name) or create_ledger(self._catalog, self.name)
         table.append(to_arrow(asdict(row) for row in rows))

@@ -164,6 +164,8 @@ def clear_away(
     lineage = Lineage(table.metadata)
     given_up = [claim for claim, end in state.ends.items() if end is not Event.CONFIRMED]
     left = lineage.leftovers(state.ends, given_up)
+    if left.branches or left.snapshots:
+        profile.require_writable()
     if table.metadata.format_version > _PYICEBERG_WRITES:
         if spark:
             for branch in left.branches:

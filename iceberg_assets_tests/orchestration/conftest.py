@@ -97,7 +97,7 @@ def locate(profile: Profile, project: Path, namespace: str) -> Iterator[Locate]:
     """Make a location of a table's declaration."""
     instances = []
 
-    def make(**declared: Any) -> Location:
+    def make(under: Profile = profile, **declared: Any) -> Location:
         attributes: dict[str, Any] = {
             "table": f"{namespace}.events",
             "source": {"path": f"raw_{namespace}/%Y-%m-%d/*.parquet"},
@@ -106,7 +106,7 @@ def locate(profile: Profile, project: Path, namespace: str) -> Iterator[Locate]:
             "maintenance": {"quiet_for": "0s"},
         } | declared
         spec = parse_table(attributes, root=project, variables={}, where="test")
-        table = TableAsset(spec, profile, project)
+        table = TableAsset(spec, under, project)
         definitions = dg.Definitions.merge(
             table_definitions(table), maintenance_definitions([table], MaintenanceAttributes())
         )

@@ -1,0 +1,59 @@
+"""``on_failure``: who is told when maintenance or an append has failed."""
+
+import shlex
+from datetime import timedelta
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr
+
+from iceberg_assets.spec.model import SpecModel
+from iceberg_assets.spec.units import Age
+
+
+def _secret(value: object) -> SecretStr | None:
+    """A text that is never shown; an empty one, as a variable that is not set leaves it, is none.
+
+    Raises:
+        ValueError: not a text. It is not repeated: it may hold half of a secret.
+    """
+    if isinstance(value, SecretStr) or value is None:
+        return value
+    if not isinstance(value, str):
+        raise ValueError("expected a text")
+    return SecretStr(value) if value else None
+
+
+def _url(value: object) -> SecretStr | None:
+    found = _secret(value)
+    if found is not None and urlsplit(found.get_secret_value()).scheme not in ("http", "https"):
+        raise ValueError("expected a URL that begins with http:// or https://")
+    return found
+
+
+def _command(value: object) -> SecretStr | None:
+    found = _secret(value)
+    try:
+        shlex.split(found.get_secret_value() if found else "")
+    except ValueError as error:
+        raise ValueError(f"expected a command as a shell reads it: {error}") from None
+    return found
+
+
+class Hook(SpecModel):
+    """A command, which reads the payload from its standard input, a URL, which it is posted to, or both.
+
+    Attributes:
+        command: program and arguments, quoted as for a shell; no shell runs them.
+        url: may hold a secret, as webhooks do; neither of the two is ever shown.
+        timeout: of each; after that it is given up.
+    """
+
+    command: Annotated[SecretStr | None, BeforeValidator(_command)] = None
+    url: Annotated[SecretStr | None, BeforeValidator(_url)] = None
+    timeout: Annotated[Age, Field(gt=timedelta(0), le=timedelta(seconds=30))] = timedelta(seconds=10)
+
+    @property
+    def tells(self) -> bool:
+        """Whether anybody is told."""
+        return self.command is not None or self.url is not None
