@@ -1,6 +1,7 @@
 """``history`` says what was done, failed, cost and saved; ``metrics`` how it stands. All but one test without a JVM."""
 
 import json
+import os
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DAYS = [date(2024, 5, 1), date(2024, 5, 2)]
+PROCEDURES = (
+    "rewrite_data_files",
+    "rewrite_manifests",
+    "expire_snapshots",
+    "remove_orphan_files",
+    "compute_table_stats",
+)
 DATES: dict[str, Any] = {"column": "ts", "start": "2024-05-01", "end": "2024-05-31"}
 
 
@@ -118,8 +126,11 @@ def test_metrics_are_what_prometheus_reads_and_opentelemetry_gets(profile: Profi
 
 def test_a_table_that_cannot_be_read_is_a_figure_too(profile: Profile, table: str) -> None:
     loaded = profile.pyiceberg().load_table(table)
-    Path(loaded.metadata_location.removeprefix("file://")).unlink()
+    file = Path(loaded.metadata_location.removeprefix("file://"))
+    away = file.rename(file.with_suffix(".away"))
     said = run("metrics", table).output
+    # Whose files a table of this catalog refers to is asked for others, too.
+    away.rename(file)
     assert f'iceberg_assets_table_readable{{profile="local",table="{table}"}} 0.0' in said
     assert "iceberg_assets_table_data_files" not in said
 
@@ -141,9 +152,12 @@ def test_what_a_week_of_maintenance_cost_and_saved(
         rows = spark.range(0, 60, 1, 6).selectExpr("id", f"TIMESTAMP '{day} 01:00:00+00:00' AS ts")
         rows.writeTo(f"local.{name}").append()
     before = profile.pyiceberg().load_table(name).inspect.files().to_pylist()
-    for procedure in ("rewrite_data_files", "rewrite_manifests", "expire_snapshots", "compute_table_stats"):
+    left = Path(profile.pyiceberg().load_table(name).location().removeprefix("file://"), "data", "left.parquet")
+    left.write_bytes(b"PAR1")
+    os.utime(left, (0, 0))
+    for procedure in PROCEDURES:
         run("call", procedure, name)
-    first, second, manifests, expired, stats = run_json("history", name)
+    first, second, manifests, expired, orphans, stats = run_json("history", name)
     for one in (first, second):
         assert (one["operation"], one["status"], one["productive"]) == ("compacted", "done", True)
         assert one["predicted"]["iceberg/planned_data_files"] == one["actual"]["iceberg/removed_data_files"] == 6
@@ -158,14 +172,16 @@ def test_what_a_week_of_maintenance_cost_and_saved(
     assert manifests["predicted"] == {"iceberg/expected_manifests": 1}
     assert manifests["actual"]["iceberg/saved_manifests"] >= 1
     assert expired["predicted"]["iceberg/expirable_snapshots"] == expired["actual"]["iceberg/saved_snapshots"] > 0
+    assert (orphans["actual"]["iceberg/saved_files"], orphans["actual"]["iceberg/saved_bytes"]) == (1, 4)
+    assert "left.parquet" in orphans["details"]["iceberg/orphans"]
     assert (stats["operation"], stats["dates"], stats["snapshot_after"]) == (
         "compute_table_stats",
         [],
         str(after.metadata.current_snapshot_id),
     )
     (cost,) = run_json("history", name, "--cost")
-    seconds = sum(one["seconds"] for one in (first, second, manifests, expired, stats))
+    seconds = sum(one["seconds"] for one in (first, second, manifests, expired, orphans, stats))
     assert cost["seconds"] == pytest.approx(seconds, abs=0.001)
-    assert (cost["files"], cost["bytes"], cost["outcomes"], cost["unfinished"]) == (10, total, 5, 0)
+    assert (cost["files"], cost["bytes"], cost["outcomes"], cost["unfinished"]) == (11, total + 4, 6, 0)
     assert cost["snapshots"] == expired["actual"]["iceberg/expired_snapshots"]
-    assert "files fewer" in " ".join(run("history", name, "--cost").output.split())
+    assert f"{name}: 6 outcomes, 0 gained nothing, 0 failed" in run("history", name, "--cost").output

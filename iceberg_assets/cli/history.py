@@ -6,19 +6,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from iceberg_assets.cli.common import JsonOption, ProfileOption, app, print_json, print_table, profiles_of
+from iceberg_assets.cli.common import JsonOption, ProfileOption, app, print_json, profiles_of
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.decision import in_words
 from iceberg_assets.history import Cost, Failure, Record, Wanted, costs, read_failures, read_records
 from iceberg_assets.spec import Status
-from iceberg_assets.spec.units import format_bytes, parse_moment
+from iceberg_assets.spec.units import format_bytes, format_count, parse_moment
 
 _SHOWN = 200
 """So many lines are shown to a person, the newest; --json has all."""
-
-_COSTS = ("outcomes", "gained nothing", "failed", "seconds", "files fewer", "bytes", "snapshots", "manifests")
 
 
 @app.command()
@@ -48,10 +45,7 @@ def history(
     records = sorted((one for each in profiles for one in read_records(each, wanted)), key=lambda one: one.at)
     if cost:
         found = costs(records)
-        if as_json or not found:
-            _print(as_json, [asdict(one) for one in found], ())
-        else:
-            print_table(_cost_table(found))
+        _print(as_json, [asdict(one) for one in found], map(_cost_lines, found))
     else:
         _print(as_json, [_record(one) for one in records], map(_lines, records[-_SHOWN:]))
     if not as_json and (shadow := sum(one.shadow for one in records)):
@@ -105,10 +99,14 @@ def _about(one: Record | Failure) -> str:
     return "  ".join([f"{one.at:%Y-%m-%d %H:%M:%S}", one.table, one.operation or "(none)", *dates])
 
 
-def _cost_table(found: tuple[Cost, ...]) -> Table:
-    shown = Table("table", *_COSTS)
-    for one in found:
-        fewer = (f"{one.files:,}", format_bytes(one.bytes), f"{one.snapshots:,}", f"{one.manifests:,}")
-        counts = (f"{one.outcomes:,}", f"{one.unproductive:,}", f"{one.unfinished:,}")
-        shown.add_row(one.table, *counts, f"{one.seconds:,.1f}", *fewer)
-    return shown
+def _cost_lines(one: Cost) -> str:
+    work = f"{one.unproductive} gained nothing, {one.unfinished} failed, {one.seconds:,.1f} s of work"
+    fewer = ", ".join(
+        (
+            format_count(one.files, "file"),
+            format_bytes(one.bytes),
+            format_count(one.snapshots, "snapshot"),
+            format_count(one.manifests, "manifest"),
+        )
+    )
+    return f"{one.table}: {format_count(one.outcomes, 'outcome')}, {work}\n    fewer: {fewer}"
