@@ -15,7 +15,21 @@ from rich.table import Table
 from iceberg_assets.cli.common import JsonOption, ProfileOption, app, elsewhere, print_json, print_table
 from iceberg_assets.cli.interrupt import interruptible
 from iceberg_assets.health import ManifestCache
-from iceberg_assets.job import Begun, Ended, Event, Left, Summary, Surveyed, find, read_settings, run, survey
+from iceberg_assets.history import Who
+from iceberg_assets.job import (
+    Begun,
+    Ended,
+    Event,
+    Left,
+    Summary,
+    Surveyed,
+    attempts_of,
+    find,
+    read_settings,
+    reported,
+    run,
+    survey,
+)
 from iceberg_assets.profiles import load_profile
 from iceberg_assets.spark import session
 from iceberg_assets.spec.table import format_identifier
@@ -41,12 +55,14 @@ def maintain(
     selection = find(found, settings)
     known = ManifestCache(cache) if cache else None
     if dry_run:
-        now = datetime.now(UTC)
-        looks = (survey(found, settings, one, history=(), now=now, cache=known) for one in selection.objects)
+        now, history = datetime.now(UTC), attempts_of(found)
+        looks = (
+            survey(found, settings, one, history=history(one.name), now=now, cache=known) for one in selection.objects
+        )
         _foretell(looks, selection.notes, as_json)
         return
     landing_places, profiles = elsewhere()
-    summary = Summary()
+    summary, who = Summary(), Who.here(found)
     with interruptible() as interruption:
         events = run(
             found,
@@ -54,14 +70,15 @@ def maintain(
             selection.objects,
             spark=lambda: session(found),
             stop=interruption.asked,
+            history=attempts_of(found),
             cache=known,
             landing_places=landing_places,
             profiles=profiles,
         )
         if not as_json:
             _print_notes(selection.notes)
-        for event in _shown(events, len(selection.objects)):
-            summary.add(event)
+        told = reported(events, summary, found, settings, who, lambda said: typer.echo(said, err=True))
+        for event in _shown(told, len(selection.objects)):
             if isinstance(event, Ended) and not as_json:
                 typer.echo(_words(event))
     if as_json:
@@ -96,7 +113,7 @@ def _words(ended: Ended) -> str:
 
 
 def _print_end(summary: Summary, listed: int) -> None:
-    for verdict in ("waiting", "skipped", "unfinished"):
+    for verdict in ("planned", "waiting", "skipped", "unfinished"):
         for name, one in summary.tables.items():
             if one.verdict == verdict:
                 typer.echo(f"{name} {verdict}: {one.reason}")
@@ -112,7 +129,7 @@ def _foretell(looks: Iterator[Surveyed], notes: tuple[str, ...], as_json: bool) 
     counts = Counter[str]()
     if as_json:
         records = [_record(look) for look in _counted(looks, counts)]
-        print_json({"notes": notes, "history": "unknown", "counts": counts, "tables": records})
+        print_json({"notes": notes, "counts": counts, "tables": records})
     else:
         _print_foretold(looks, notes, counts)
     if counts["failed"]:
@@ -136,7 +153,6 @@ def _print_foretold(looks: Iterator[Surveyed], notes: tuple[str, ...], counts: C
         f"{counts.total()} tables and views: {counts['due']} due, {counts['waiting']} waiting, "
         f"{counts['nothing_to_do']} with nothing to do, {counts['skipped']} skipped, {counts['failed']} failed"
     )
-    typer.echo("Earlier attempts are not known: orphans count as never looked for.")
 
 
 def _print_notes(notes: tuple[str, ...]) -> None:

@@ -1,6 +1,7 @@
 """The whole-catalog job: maintenance of tables that nobody declared one by one."""
 
 from iceberg_assets.job.read import read_settings
+from iceberg_assets.job.report import attempts_of, reported
 from iceberg_assets.job.run import Begun, Event, History, Left, run
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.summary import Summary
@@ -16,8 +17,10 @@ __all__ = [
     "Left",
     "Summary",
     "Surveyed",
+    "attempts_of",
     "find",
     "read_settings",
+    "reported",
     "require_catalog",
     "run",
     "survey",

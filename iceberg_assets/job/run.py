@@ -1,10 +1,10 @@
 """The job: every table is looked at without Spark, and those that have work take turns in one session."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from queue import SimpleQueue
 
@@ -50,11 +50,13 @@ def run(
     cache: ManifestCache | None = None,
     landing_places: Sequence[str] = (),
     profiles: Sequence[Profile] = (),
-) -> Iterator[Event]:
+) -> Generator[Event]:
     """Maintain the tables of a catalog, telling of each step as it happens.
 
     ``parallelism`` tables are at work at a time, while the rest is looked at. Closing the iterator stops it, as does
     ``stop``; either way it ends when the operations at hand have ended, with nothing held.
+
+    Where the profile is a shadow, tables are looked at, and none is touched.
 
     Args:
         objects: what was selected of the catalog.
@@ -65,7 +67,12 @@ def run(
         cache: spares reading a manifest twice.
         landing_places: folders in which raw files of declared tables land: never orphans.
         profiles: of all declared tables; what their catalogs have is no orphan either.
+
+    Raises:
+        ConfigurationError: the profile is one of production, and this place may not write to it.
     """
+    if not profile.shadow:
+        profile.require_writable()
     gc_handling = settings.gc_handling.enabled
     around = Around(shared(spark), profile, landing_places, profiles, gc_handling, stop)
     events, waited_for = SimpleQueue[Event](), 0
@@ -84,6 +91,8 @@ def run(
             if stop.is_set():
                 break
             found = survey(profile, settings, one, history=history(one.name), now=datetime.now(UTC), cache=cache)
+            if found.verdict == "due" and profile.shadow:
+                found = replace(found, verdict="planned", reason=f"planned only: {found.reason}")
             yield found
             if found.verdict == "due":
                 threads.submit(work, found)

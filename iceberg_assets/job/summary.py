@@ -15,7 +15,9 @@ NAMED = 20
 """So many tables that need somebody are named; what is on a page has to stay readable."""
 _LONGEST_REASON = 500
 
-Verdict = Literal["done", "nothing_to_do", "waiting", "skipped", "unfinished", "partial", "on_hold", "failed"]
+Verdict = Literal[
+    "done", "nothing_to_do", "planned", "waiting", "skipped", "unfinished", "partial", "on_hold", "failed"
+]
 
 
 @dataclass(frozen=True)

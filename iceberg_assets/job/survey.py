@@ -24,7 +24,7 @@ _LONGEST_REASON = 500
 _DELETING = (Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHANS)
 
 
-Verdict = Literal["due", "waiting", "nothing_to_do", "skipped", "failed"]
+Verdict = Literal["due", "planned", "waiting", "nothing_to_do", "skipped", "failed"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,13 @@ class Surveyed:
     """What one table needs.
 
     Attributes:
-        verdict: ``due``: it needs something now; ``waiting``: it does, and something is against that; ``skipped``: not
-            an Iceberg table, gone, or maintained by somebody else; ``failed``: it cannot be told.
+        verdict: ``due``: it needs something now; ``planned``: it does, and gets nothing, since the profile is a shadow;
+            ``waiting``: it does, and something is against that; ``skipped``: not an Iceberg table, gone, or maintained
+            by somebody else; ``failed``: it cannot be told.
         reason: why, with numbers.
         task: None where it was skipped or failed.
         requests: the parts of the plan, each with its operations and dates.
+        snapshot_id: main's head; None: there is none, or it was not looked at.
     """
 
     table: Name
@@ -44,6 +46,7 @@ class Surveyed:
     reason: str
     task: Task | None = None
     requests: tuple[Request, ...] = ()
+    snapshot_id: int | None = None
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -142,4 +145,4 @@ def _planned(
     if switched:
         reason = f"gc.enabled was switched on by a run that was killed, and is put back; {reason}"
     verdict: Verdict = "due" if planned.requests or switched else "waiting" if held else "nothing_to_do"
-    return Surveyed(task.spec.table, verdict, reason, task, planned.requests)
+    return Surveyed(task.spec.table, verdict, reason, task, planned.requests, health.snapshot_id)

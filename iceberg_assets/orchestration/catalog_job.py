@@ -9,7 +9,18 @@ from typing import Literal
 import dagster as dg
 from pydantic import Field
 
-from iceberg_assets.job import Ended, JobSettings, Summary, find, read_settings, require_catalog, run
+from iceberg_assets.history import Who
+from iceberg_assets.job import (
+    Ended,
+    JobSettings,
+    Summary,
+    attempts_of,
+    find,
+    read_settings,
+    reported,
+    require_catalog,
+    run,
+)
 from iceberg_assets.job.summary import NAMED
 from iceberg_assets.orchestration.resources import iceberg_spark, resource_key
 from iceberg_assets.profiles import Profile, load_profile
@@ -121,11 +132,12 @@ def _maintained(context: dg.OpExecutionContext, job: CatalogJob, key: str) -> Su
         selection.objects,
         spark=lambda: getattr(context.resources, key).session,
         stop=Event(),
+        history=attempts_of(job.profile),
         landing_places=job.landing_places,
         profiles=[load_profile(name, job.root) for name in job.profiles],
     )
-    for event in events:
-        summary.add(event)
+    who = Who.here(job.profile, context.run_id)
+    for event in reported(events, summary, job.profile, job.settings, who, context.log.warning):
         if isinstance(event, Ended):
             context.log.info(f"{event.name} {event.operation.value}: {event.status.value}: {event.reason}")
     return summary
