@@ -138,6 +138,7 @@ class Layout:
             self.young.add(str(path))
         link = self.folder / "data" / f"to-{path.parent.name}"
         if kind == "linked folder" and path.parent.name != "data" and not link.exists():
+            link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path.parent)
 
     def statistics(self) -> None:
