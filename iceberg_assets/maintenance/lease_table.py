@@ -1,9 +1,11 @@
 """The Iceberg table in which leases are written down: one for all tables of a catalog."""
 
-from collections.abc import Sequence
+import random
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
@@ -26,6 +28,8 @@ FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 _VERSION_PROPERTY = "iceberg-assets.leases-version"
 _VERSION = "1"
 _FOLD_AT = 24
+_TRIES = 10
+_T = TypeVar("_T")
 _SCHEMA = Schema(
     NestedField(1, "event", StringType(), required=True),
     NestedField(2, "table_uuid", StringType(), required=True),
@@ -63,6 +67,10 @@ def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
     Raises:
         ConfigurationError: a newer version of this package wrote it.
     """
+    return _persistently(lambda: _read(profile, table_uuid))
+
+
+def _read(profile: Profile, table_uuid: str) -> list[LeaseRow]:
     try:
         table = profile.pyiceberg().load_table(NAME)
     except NoSuchTableError:
@@ -77,7 +85,28 @@ def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
 
 
 def write_lease(profile: Profile, row: LeaseRow) -> None:
-    """Add an event; now and then the table is folded."""
+    """Add an event; now and then the table is folded. One that is written twice says no more than once."""
+    table = _persistently(lambda: _append(profile, row))
+    if len(table.metadata.snapshots) >= _FOLD_AT:
+        _fold(table)
+
+
+def _persistently(work: Callable[[], _T]) -> _T:
+    """Do it again where others have committed so often meanwhile that files or commits of ours came to nothing.
+
+    A release that is given up keeps everybody away for minutes.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            return work()
+        except (CommitFailedException, FileNotFoundError):
+            if not left:
+                raise
+            time.sleep(random.uniform(0.05, 0.5))  # noqa: S311 - two who wait alike would meet again
+    raise AssertionError("unreachable")
+
+
+def _append(profile: Profile, row: LeaseRow) -> Table:
     catalog = profile.pyiceberg()
     try:
         table = catalog.load_table(NAME)
@@ -86,8 +115,7 @@ def write_lease(profile: Profile, row: LeaseRow) -> None:
         properties = STATE_PROPERTIES | {_VERSION_PROPERTY: _VERSION}
         table = catalog.create_table_if_not_exists(NAME, _SCHEMA, properties=properties)
     table.append(_to_arrow([row]))
-    if len(table.metadata.snapshots) >= _FOLD_AT:
-        _fold(table)
+    return table
 
 
 def _to_arrow(rows: Sequence[LeaseRow]) -> pa.Table:
@@ -101,15 +129,15 @@ def _fold(table: Table) -> None:
 
     Whoever loses a race leaves it to the next: Iceberg refuses to delete rows that it was not shown.
     """
-    rows = [LeaseRow(**row) for row in table.scan().to_arrow().to_pylist()]
-    highest: dict[str, int] = {}
-    for row in rows:
-        highest[row.table_uuid] = max(row.number, highest.get(row.table_uuid, 0))
-    kept = [row for row in rows if row.number == highest[row.table_uuid]]
     try:
+        rows = [LeaseRow(**row) for row in table.scan().to_arrow().to_pylist()]
+        highest: dict[str, int] = {}
+        for row in rows:
+            highest[row.table_uuid] = max(row.number, highest.get(row.table_uuid, 0))
+        kept = [row for row in rows if row.number == highest[row.table_uuid]]
         table.overwrite(_to_arrow(kept), overwrite_filter=AlwaysTrue())
         old = {one.snapshot_id for one in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
         table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
-    except (CommitFailedException, ValidationException, ValueError):
-        # ValueError: another fold has forgotten one of the snapshots already.
+    except (CommitFailedException, ValidationException, ValueError, FileNotFoundError):
+        # ValueError: another fold has forgotten one of the snapshots already; FileNotFoundError: or a file is gone.
         return

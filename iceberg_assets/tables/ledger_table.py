@@ -29,7 +29,8 @@ STATE_PROPERTIES = {
     "format-version": "2",
     # A commit each few seconds must neither pile up metadata.json files nor fail because another one was faster.
     "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "10",
+    # Whoever was named a metadata file by the catalog has to find it, however long he is kept from reading it.
+    "write.metadata.previous-versions-max": "100",
     "commit.manifest-merge.enabled": "true",
     # Reading opens every manifest, and PyIceberg takes some milliseconds for each.
     "commit.manifest.min-count-to-merge": "8",

@@ -188,7 +188,7 @@ def test_the_state_table_stays_small(maintained: Maintained) -> None:
             pass
     state = maintained.profile.pyiceberg().load_table(NAME)
     assert len(state.metadata.snapshots) < 30
-    assert {row.number for row in read_leases(maintained.profile, maintained.uuid)} <= set(range(20, 31))
+    assert len({row.number for row in read_leases(maintained.profile, maintained.uuid)}) < 30
 
 
 def _take(profile: Profile, spec: TableSpec, barrier: Barrier, rounds: int, alone: Any) -> None:
@@ -214,9 +214,10 @@ def test_of_two_processes_one_holds_it(maintained: Maintained) -> None:
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0, 0]
+    assert maintained.standing() is None, "each was released"
     numbers = {row.number for row in read_leases(maintained.profile, maintained.uuid)}
     assert rounds <= max(numbers) <= 2 * rounds, "somebody held it in each round"
-    assert (maintained.tags(), maintained.standing()) == ([], None)
+    assert maintained.tags() == []
 
 
 def test_operations_of_one_thread_may_share_a_lease_and_nobody_else_does(maintained: Maintained) -> None:
