@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-catalog bench-conflicts bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations screenshots clean
+.PHONY: help setup demo bench-append bench-catalog bench-conflicts bench-expiry bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations screenshots clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -52,6 +52,9 @@ bench-append: $(READY) ## our append beside a hand-written one: medians, ratios 
 
 bench-catalog: $(READY) ## the whole-catalog job beside a loop of CALLs: ratio, memory and limits
 	$(BIN)/python -m benchmarks.bench_catalog
+
+bench-expiry: $(READY) ## the first expiry of a table of 3,000 snapshots, on a driver of 512 MB
+	$(BIN)/python -m benchmarks.bench_expiry
 
 bench-conflicts: $(READY) ## users' statements beside compactions and leases: how often who gives way
 	$(BIN)/python -m benchmarks.bench_conflicts

@@ -146,7 +146,8 @@ class Ground:
         started = time.time()
         try:
             execute(self.user, statement)
-        except EngineError:
+        except EngineError as error:
+            print(f"a user's statement failed: {error}", file=sys.stderr, flush=True)
             return Statement(started, time.time(), failed=True)
         return Statement(started, time.time(), failed=False)
 
