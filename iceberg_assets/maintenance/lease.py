@@ -8,12 +8,15 @@ rewritten is verified.
 """
 
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
@@ -27,7 +30,7 @@ from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.target import existing_target, load_target, sql_name
 
 LEASE_FOR = timedelta(minutes=5)
-"""So long others wait for a holder that was killed; a living one prolongs its lease at a third of it."""
+"""So long others wait for a holder that was killed elsewhere; a living one prolongs its lease at a third of it."""
 
 PYICEBERG_WRITES = 2
 """The newest format version whose metadata PyIceberg 0.12 writes."""
@@ -183,7 +186,7 @@ def _take(profile: Profile, spec: TableSpec, table: Table, what: str, spark: Ses
     if standing := _standing(rows):
         raise _taken(spec, standing)
     number = _highest(rows, table) + 1
-    holder = f"{what}, process {os.getpid()} on {socket.gethostname()}"
+    holder = f"{what}, process {os.getpid()} on {socket.gethostname()}{_here()}"
     row = LeaseRow("taken", uuid, number, holder, datetime.now(UTC) + lasts)
     write_lease(profile, row)
     if not _create_tag(profile, spec, number, spark):
@@ -205,7 +208,30 @@ def _standing(rows: Sequence[LeaseRow]) -> LeaseRow | None:
     if not of or any(row.event == "released" for row in of):
         return None
     latest = max(of, key=lambda row: row.deadline)
-    return latest if latest.deadline > datetime.now(UTC) else None
+    return latest if latest.deadline > datetime.now(UTC) and not _is_gone(latest.holder) else None
+
+
+@cache
+def _here() -> str:
+    """What tells this boot of this machine, and the container, from all others; empty where the system does not say."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        return f" ({boot.partition('-')[0]}/{Path('/proc/self/ns/pid').stat().st_ino})"
+    except OSError:
+        return ""
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether it was a process of this very machine that has ended: nobody has to wait for its deadline."""
+    found = re.search(r"process (\d+) on \S*( \(\S+\))$", holder)
+    if not found or found[2] != _here():
+        return False
+    try:
+        state = Path(f"/proc/{found[1]}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    # It has ended, and whoever started it has not asked yet how.
+    return state == "Z"
 
 
 def _highest(rows: Sequence[LeaseRow], table: Table) -> int:

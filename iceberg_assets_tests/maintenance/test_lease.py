@@ -1,6 +1,8 @@
 """One maintainer a table: whoever comes second is told of the first, whatever was killed in between. No JVM."""
 
 import multiprocessing
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -104,6 +106,27 @@ def test_a_holder_that_was_killed_is_waited_for_until_its_deadline(
         assert taken.row.number == 2
         assert maintained.tags() == [f"{LEASE_PREFIX}2"], "what the killed one left is gone"
     assert maintained.tags() == []
+
+
+def test_a_holder_of_this_machine_that_was_killed_is_not_waited_for(maintained: Maintained) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=_die, args=(maintained.profile, maintained.spec))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    (row,) = read_leases(maintained.profile, maintained.uuid)
+    assert row.deadline > datetime.now(UTC)
+    with maintained.lease() as taken:
+        assert taken.row.number == 2
+    # Of another machine, container or boot nothing can be told but the deadline.
+    for holder in (row.holder.replace("(", "(elsewhere-"), row.holder.partition(" (")[0]):
+        write_lease(maintained.profile, replace(row, number=taken.row.number + 1, holder=holder))
+        with pytest.raises(LeaseTakenError, match="somebody else"):
+            maintained.lease().__enter__()
+
+
+def _die(profile: Profile, spec: TableSpec) -> None:
+    with lease(profile, spec, "compacted", spark=_no_spark):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _until(come: Callable[[], bool]) -> None:

@@ -133,12 +133,12 @@ def test_the_ledger_keeps_what_was_written(feed: Feed) -> None:
 
 def test_metadata_files_of_a_ledger_do_not_pile_up(feed: Feed) -> None:
     ledger = Ledger(feed.profile, feed.spec, UUID)
-    for number in range(15):
+    for number in range(60):
         ledger.withdraw(ledger.claim(0, [raw(str(number))], NOON), NOON)
     table = feed.profile.pyiceberg().load_table(ledger.name)
     folder = Path(table.location().removeprefix("file://"))
-    assert len(list((folder / "metadata").glob("*.metadata.json"))) <= 11
-    assert len(ledger.read().ends) == 15
+    assert len(list((folder / "metadata").glob("*.metadata.json"))) <= 101
+    assert len(ledger.read().ends) == 60
 
 
 def test_folding_keeps_every_event_and_one_file(feed: Feed) -> None:
