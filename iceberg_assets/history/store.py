@@ -9,12 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     BooleanType,
@@ -28,7 +26,6 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import open_catalog
 from iceberg_assets.history.record import Failure, Record, Who
 from iceberg_assets.maintenance.orphans.aside import delete
@@ -37,10 +34,9 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
 from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.spec.policy import Orphans
-from iceberg_assets.tables.ledger_table import STATE_PROPERTIES
+from iceberg_assets.tables.state_table import create_state_table, open_state_table
 
-_VERSION_PROPERTY = "iceberg-assets.history-version"
-_VERSION = "1"
+_VERSION = ("iceberg-assets.history-version", "1")
 _FOLD_AT = 24
 """So many data files are read as they are; PyIceberg takes some milliseconds for each."""
 _FOLD_EVERY = 8
@@ -50,6 +46,7 @@ _GRACE = timedelta(hours=1)
 _ROUNDS = 5
 
 _MONTH = NestedField(2, "month", DateType(), required=True)
+_BY_MONTH = PartitionSpec(PartitionField(_MONTH.field_id, 1000, IdentityTransform(), _MONTH.name))
 _SHARED = (
     NestedField(1, "id", StringType(), required=True),
     _MONTH,
@@ -152,7 +149,7 @@ def read_failures(profile: Profile, wanted: Wanted) -> list[Failure]:
 def read(profile: Profile, which: StateTable, wanted: Wanted, columns: Sequence[str] = ("*",)) -> pa.Table:
     """The rows as they are stored, in no order."""
     for last in (False,) * (_ROUNDS - 1) + (True,):
-        table = _open(open_catalog(profile), which)
+        table = open_state_table(open_catalog(profile), which.name, _VERSION)
         if table is None:
             break
         scan = table.scan(selected_fields=tuple(columns))
@@ -170,7 +167,7 @@ def fold(profile: Profile, which: StateTable, keep: timedelta, now: datetime) ->
 
     Whoever loses a race leaves it to the next: Iceberg refuses to delete what it was not shown.
     """
-    table = _open(open_catalog(profile), which)
+    table = open_state_table(open_catalog(profile), which.name, _VERSION)
     if table is None:
         return
     try:
@@ -201,7 +198,9 @@ def _append(profile: Profile, which: StateTable, rows: Sequence[Mapping[str, Any
     data = pa.Table.from_pylist(list(rows), schema=which.arrow)
     catalog = open_catalog(profile)
     for last in (False,) * (_ROUNDS - 1) + (True,):
-        table = _open(catalog, which) or _create(catalog, which)
+        table = open_state_table(catalog, which.name, _VERSION) or create_state_table(
+            catalog, which.name, which.schema, _VERSION, _BY_MONTH
+        )
         try:
             table.append(data)
             break
@@ -213,27 +212,6 @@ def _append(profile: Profile, which: StateTable, rows: Sequence[Mapping[str, Any
     files = int((newest and newest.summary and newest.summary.get("total-data-files")) or 0)
     if files >= _FOLD_AT and files % _FOLD_EVERY == 0:
         fold(profile, which, profile.history.keep, datetime.now(UTC))
-
-
-def _open(catalog: Catalog, which: StateTable) -> Table | None:
-    try:
-        table = catalog.load_table(which.name)
-    except NoSuchTableError:
-        return None
-    if (version := table.properties.get(_VERSION_PROPERTY)) != _VERSION:
-        raise ConfigurationError(
-            f"{'.'.join(which.name)} has version {version}, and this iceberg_assets knows {_VERSION}: a newer release "
-            "has written to it; install that release"
-        )
-    return table
-
-
-def _create(catalog: Catalog, which: StateTable) -> Table:
-    """The table, made if nobody else was faster."""
-    catalog.create_namespace_if_not_exists(which.name[:-1])
-    by_month = PartitionSpec(PartitionField(_MONTH.field_id, 1000, IdentityTransform(), _MONTH.name))
-    properties = STATE_PROPERTIES | {_VERSION_PROPERTY: _VERSION}
-    return catalog.create_table_if_not_exists(which.name, which.schema, partition_spec=by_month, properties=properties)
 
 
 def _row(one: Record | Failure) -> dict[str, Any]:

@@ -4,8 +4,17 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
 
-from iceberg_assets.history import UNFINISHED, Attempts, Failure, Record, Recorder, Who, outcome_records, shadow_records
-from iceberg_assets.history import unmeasured_records as without_health
+from iceberg_assets.history import (
+    UNFINISHED,
+    Attempts,
+    Failure,
+    Record,
+    Recorder,
+    Who,
+    outcome_records,
+    shadow_records,
+    unmeasured_records,
+)
 from iceberg_assets.job.overrides import Name
 from iceberg_assets.job.run import Event, History
 from iceberg_assets.job.settings import JobSettings
@@ -44,8 +53,8 @@ def reported(
             summary.add(event)
             match event:
                 case Surveyed(verdict="failed"):
-                    words = (event.name, None, (), "unreadable", event.reason)
-                    recorder.fail(Failure(who, datetime.now(UTC), *words))
+                    failure = Failure(who, datetime.now(UTC), event.name, None, (), "unreadable", event.reason)
+                    recorder.fail(failure)
                 case Surveyed(verdict="due", task=Task() as task):
                     tasks[event.table] = task
                 case Surveyed(verdict="planned", task=Task() as task):
@@ -66,7 +75,7 @@ def _shadows(found: Surveyed, task: Task, who: Who) -> list[Record]:
 
 def _outcomes(ended: Ended, task: Task, who: Who) -> tuple[Record, ...]:
     if ended.before is None or ended.after is None:
-        return without_health(ended.name, ended.outcomes, who, ended.ended)
+        return unmeasured_records(ended.name, ended.outcomes, who, ended.ended)
     result = Maintained(ended.before, ended.after, ended.outcomes)
     files = task.asked.remove_orphan_files.max_files_per_record
     return outcome_records(task.spec, ended.operation, result, who, ended.ended, files=files)

@@ -15,18 +15,16 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
-from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec.names import STATE_NAMESPACE
-from iceberg_assets.tables.ledger_table import STATE_PROPERTIES
+from iceberg_assets.tables.state_table import create_state_table, open_state_table
 
 NAME = (STATE_NAMESPACE, "leases")
 
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 """The deadline of a table on hold."""
 
-_VERSION_PROPERTY = "iceberg-assets.leases-version"
-_VERSION = "1"
+_VERSION = ("iceberg-assets.leases-version", "1")
 _FOLD_AT = 24
 _TRIES = 10
 _T = TypeVar("_T")
@@ -71,15 +69,9 @@ def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
 
 
 def _read(profile: Profile, table_uuid: str) -> list[LeaseRow]:
-    try:
-        table = profile.pyiceberg().load_table(NAME)
-    except NoSuchTableError:
+    table = open_state_table(profile.pyiceberg(), NAME, _VERSION)
+    if table is None:
         return []
-    if (version := table.properties.get(_VERSION_PROPERTY)) != _VERSION:
-        raise ConfigurationError(
-            f"{'.'.join(NAME)} has version {version}, and this iceberg_assets knows {_VERSION}: a newer release has "
-            "written to it; install that release"
-        )
     found = table.scan(row_filter=f"table_uuid == '{table_uuid}'").to_arrow().to_pylist()
     return [LeaseRow(**row) for row in found]
 
@@ -111,9 +103,7 @@ def _append(profile: Profile, row: LeaseRow) -> Table:
     try:
         table = catalog.load_table(NAME)
     except NoSuchTableError:
-        catalog.create_namespace_if_not_exists(NAME[:-1])
-        properties = STATE_PROPERTIES | {_VERSION_PROPERTY: _VERSION}
-        table = catalog.create_table_if_not_exists(NAME, _SCHEMA, properties=properties)
+        table = create_state_table(catalog, NAME, _SCHEMA, _VERSION)
     table.append(_to_arrow([row]))
     return table
 

@@ -22,26 +22,10 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import BooleanType, DateType, LongType, NestedField, StringType, TimestamptzType
 
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.tables.state_table import create_state_table
 
 _VERSION_PROPERTY = "iceberg-assets.ledger-version"
 _VERSION = 2
-STATE_PROPERTIES = {
-    "format-version": "2",
-    # A commit each few seconds must neither pile up metadata.json files nor fail because another one was faster.
-    "write.metadata.delete-after-commit.enabled": "true",
-    # Whoever was named a metadata file by the catalog has to find it, however long he is kept from reading it.
-    "write.metadata.previous-versions-max": "100",
-    "commit.manifest-merge.enabled": "true",
-    # Reading opens every manifest, and PyIceberg takes some milliseconds for each.
-    "commit.manifest.min-count-to-merge": "8",
-    "commit.retry.num-retries": "20",
-    "commit.retry.min-wait-ms": "20",
-    "commit.retry.max-wait-ms": "1000",
-    # A fold that others' events came into is refused, not done again without them.
-    "write.delete.isolation-level": "serializable",
-}
-"""Of the project's own tables."""
-
 _MONTH = NestedField(12, "month", DateType())
 _SINCE_2 = (
     _MONTH,
@@ -100,10 +84,7 @@ def open_ledger(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
 
 def create_ledger(catalog: Catalog, name: tuple[str, ...]) -> Table:
     """The table, made if nobody else was faster."""
-    catalog.create_namespace_if_not_exists(name[:-1])
-    return catalog.create_table_if_not_exists(
-        name, _SCHEMA, partition_spec=_BY_MONTH, properties=STATE_PROPERTIES | {_VERSION_PROPERTY: str(_VERSION)}
-    )
+    return create_state_table(catalog, name, _SCHEMA, (_VERSION_PROPERTY, str(_VERSION)), _BY_MONTH)
 
 
 def to_arrow(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
