@@ -10,14 +10,13 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
-from typer.testing import CliRunner, Result
 
-from iceberg_assets.cli import app
 from iceberg_assets.maintenance.lease import lease
 from iceberg_assets.metrics import collect, record
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets_tests import on_paper
+from iceberg_assets_tests.command import run, run_json
 from iceberg_assets_tests.declare import declare
 
 if TYPE_CHECKING:
@@ -32,16 +31,6 @@ PROCEDURES = (
     "compute_table_stats",
 )
 DATES: dict[str, Any] = {"column": "ts", "start": "2024-05-01", "end": "2024-05-31"}
-
-
-def run(*arguments: str, fails: int = 0) -> Result:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == fails, result.output
-    return result
-
-
-def run_json(*arguments: str) -> Any:
-    return json.loads(run(*arguments, "--json").stdout)
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from iceberg_assets.cli import app
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.source import landed
 from iceberg_assets_tests import on_paper
+from iceberg_assets_tests.command import run
 from iceberg_assets_tests.declare import declare
 from iceberg_assets_tests.tables.helpers import D1, D2, Feed, make_feed
 
@@ -36,12 +35,6 @@ def feed(profile: Profile, project: Path, tmp_path: Path, namespace: str, monkey
     monkeypatch.chdir(project)
     monkeypatch.setenv("COLUMNS", "250")
     return made
-
-
-def run(*arguments: str, fails: int = 0) -> Result:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == fails, result.output
-    return result
 
 
 def shown(feed: Feed) -> Any:

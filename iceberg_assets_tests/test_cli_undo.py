@@ -1,16 +1,14 @@
 """``rollback`` takes back maintenance and nothing else; ``hold`` says why a table is left alone, or ends that."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from iceberg_assets.cli import app
 from iceberg_assets.maintenance.lease import lease
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
+from iceberg_assets_tests.command import run, run_json
 from iceberg_assets_tests.declare import declare
 
 if TYPE_CHECKING:
@@ -27,16 +25,6 @@ def table(spark: "SparkSession", project: Path, namespace: str, monkeypatch: pyt
     rows.writeTo(f"local.{name}").using("iceberg").create()
     monkeypatch.chdir(project)
     return name
-
-
-def run(*arguments: str, fails: int = 0) -> Result:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == fails, result.output
-    return result
-
-
-def run_json(*arguments: str) -> Any:
-    return json.loads(run(*arguments, "--json").stdout)
 
 
 def test_the_last_maintenance_is_taken_back_once(spark: "SparkSession", table: str) -> None:

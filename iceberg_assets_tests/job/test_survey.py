@@ -7,11 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, IdentityTransform, MonthTransform
-from sqlalchemy import insert
 from typer.testing import CliRunner
 
 from iceberg_assets.cli import app
@@ -23,6 +21,7 @@ from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spec import Attempt, Operation, Status
 from iceberg_assets.spec.table import WHOLE_TABLE
 from iceberg_assets_tests import on_paper
+from iceberg_assets_tests.job.lake import row
 from iceberg_assets_tests.job.written import written
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
@@ -67,22 +66,6 @@ def clean(lake: Profile, name: str) -> Table:
     return table
 
 
-def view(lake: Profile, namespace: str, name: str) -> None:
-    """A view, as Spark's JDBC catalog writes one."""
-    catalog = lake.pyiceberg()
-    assert isinstance(catalog, SqlCatalog)
-    with catalog.engine.begin() as connection:
-        connection.execute(
-            insert(IcebergTables).values(
-                catalog_name=catalog.name,
-                table_namespace=namespace,
-                table_name=name,
-                metadata_location="file:///views/1.metadata.json",
-                iceberg_type="VIEW",
-            )
-        )
-
-
 def broken(lake: Profile, name: str) -> None:
     """A table whose metadata file is gone."""
     Path(clean(lake, name).metadata_location.removeprefix("file://")).unlink()
@@ -100,7 +83,7 @@ def test_tables_with_work_are_told_from_those_without(lake: Profile, surveyed: S
 
 
 def test_views_are_skipped_and_listed_and_what_cannot_be_read_stops_nobody(lake: Profile, surveyed: Survey) -> None:
-    view(lake, "sales", "a_view")
+    row(lake.pyiceberg(), "sales.a_view", "VIEW", "file:///views/1.metadata.json")
     broken(lake, "sales.broken")
     dirty(lake, "sales.orders")
     found = surveyed()

@@ -61,6 +61,10 @@ class Layout:
         within = folder or self.chance.choice([one for one in _FOLDERS if one != "metadata"])
         path = self.folder / within / f"{uuid4().hex[:8]}.parquet"
         put(path)
+        return self.described(path)
+
+    def described(self, path: Path) -> DataFile:
+        """A file, or a link to one, as a manifest has it."""
         made = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=self.spelled(path),
@@ -81,15 +85,7 @@ class Layout:
                     real = Path(plain(one.file_path))
                     link = real.with_name(f"link-{real.name}")
                     link.symlink_to(real)
-                    one = DataFile.from_args(
-                        content=DataFileContent.DATA,
-                        file_path=self.spelled(link),
-                        file_format=FileFormat.PARQUET,
-                        partition=Record(1),
-                        record_count=1,
-                        file_size_in_bytes=one.file_size_in_bytes,
-                    )
-                    one.spec_id = 0
+                    one = self.described(link)
                 made.append_data_file(one)
                 if branch == "main":
                     self.files.append(one)
