@@ -169,7 +169,7 @@ class Ground:
         def take() -> int:
             taken = 0
             while not over.is_set():
-                with lease(self.profile, self.spec, "benchmark", spark=lambda: self.running):
+                with lease(self.profile, self.spec, "benchmark"):
                     taken += 1
             return taken
 

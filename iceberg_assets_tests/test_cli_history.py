@@ -49,7 +49,7 @@ def tried(profile: Profile, table: str) -> str:
     """The same after a search for orphans, a compaction that somebody else kept away, and a slip of the hand."""
     run("call", "remove_orphan_files", table)
     spec = TableSpec.model_validate({"table": table, "dates": DATES})
-    with lease(profile, spec, "rewrite_data_files", spark=lambda: pytest.fail("a session was asked for")):
+    with lease(profile, spec, "rewrite_data_files"):
         run("call", "rewrite_data_files", table, "--date", str(DAYS[0]), fails=1)
     run("call", "rewrite_data_files", table, "sort_order=carrier", fails=2)
     return table

@@ -42,7 +42,7 @@ def test_the_last_maintenance_is_taken_back_once(spark: "SparkSession", table: s
 def test_a_hold_is_shown_and_ended(profile: Profile, table: str) -> None:
     assert run_json("hold", table)["on_hold"] is False
     spec = TableSpec.model_validate({"table": table, "dates": {"column": "ts", "start": "2024-05-01"}})
-    with lease(profile, spec, "compacted", spark=lambda: pytest.fail("a session was asked for")) as held:
+    with lease(profile, spec, "compacted") as held:
         held.hold_table("a rewrite changed rows")
     assert "on hold: a rewrite changed rows" in run("hold", table).output
     assert "on hold: a rewrite changed rows" in run("call", "rewrite_data_files", table, "--force", fails=1).output

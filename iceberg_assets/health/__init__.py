@@ -4,7 +4,7 @@ from iceberg_assets.health.by_date import health_by_date
 from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.decision import Plan, Request, Waiting
 from iceberg_assets.health.deletes import dangling_deletes, dropped_with
-from iceberg_assets.health.expiry import LEASE_PREFIX, expirable, expire_arguments, pinned_by
+from iceberg_assets.health.expiry import expirable, expire_arguments, pinned_by
 from iceberg_assets.health.facts import (
     DataFile,
     DateHealth,
@@ -30,7 +30,6 @@ from iceberg_assets.health.unit import Unit, compaction_unit, grain_of
 from iceberg_assets.health.upkeep_due import REST
 
 __all__ = [
-    "LEASE_PREFIX",
     "REST",
     "DataFile",
     "DateHealth",

@@ -9,9 +9,6 @@ from iceberg_assets.health.facts import Ref, Snapshot, TableHealth
 from iceberg_assets.health.properties import age, whole_number
 from iceberg_assets.spec.policy import Expire, Protect
 
-LEASE_PREFIX = "iceberg_assets_lease_"
-"""Tags that this project holds for the time of a run; they pin nothing for long."""
-
 _DEFAULT_AGE_MS = 5 * 86_400_000
 _FOR_EVER_MS = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -141,7 +138,7 @@ def pinned_by(health: TableHealth, policy: Expire, now: datetime) -> Mapping[str
     free = expirable(replace(health, refs=main), policy, now)
     pins = {}
     for ref in health.refs:
-        if ref.name != "main" and not ref.name.startswith(LEASE_PREFIX):
+        if ref.name != "main":
             going = {one.id for one in expirable(replace(health, refs=(*main, ref)), policy, now)}
             pins[ref.name] = tuple(one for one in free if one.id not in going)
     return {name: held for name, held in pins.items() if held}

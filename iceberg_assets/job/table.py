@@ -101,26 +101,19 @@ def carry_out(around: Around, found: Surveyed) -> Iterator[Ended]:
     task = found.task
     assert task is not None, "what is due has a task"
     _put_gc_back(around, task)
-    for operations in _UNDER_ONE_LEASE:
-        steps = list(_steps(found, operations))
-        with _lease_over(around, task, steps):
-            for operation, days in steps:
-                if around.stop.is_set():
-                    return
-                ended = _operate(around, found, task, operation, days)
-                yield ended
-                # What comes after a rewrite that changed rows may take away what it would be taken back to.
-                if ended.on_hold or any(one.rows_preserved is False for one in ended.outcomes.values()):
-                    return
+    steps = list(_steps(found))
+    with _lease_over(around, task, steps):
+        for operation, days in steps:
+            if around.stop.is_set():
+                return
+            ended = _operate(around, found, task, operation, days)
+            yield ended
+            # What comes after a rewrite that changed rows may take away what it would be taken back to.
+            if ended.on_hold or any(one.rows_preserved is False for one in ended.outcomes.values()):
+                return
 
 
 _Step = tuple[Operation, Sequence[date]]
-
-_UNDER_ONE_LEASE = (
-    (Operation.COMPACT, Operation.REWRITE_MANIFESTS),
-    # The tag of a lease would keep what was rewritten under it from expiring.
-    (Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHANS),
-)
 
 
 @contextmanager
@@ -129,13 +122,13 @@ def _lease_over(around: Around, task: Task, steps: Sequence[_Step]) -> Iterator[
     with ExitStack() as stack:
         if len(steps) > 1:
             with suppress(Exception):
-                stack.enter_context(one_lease(around.profile, task.spec, "the whole-catalog job", spark=around.spark))
+                stack.enter_context(one_lease(around.profile, task.spec, "the whole-catalog job"))
         yield
 
 
-def _steps(found: Surveyed, operations: Sequence[Operation]) -> Iterator[_Step]:
+def _steps(found: Surveyed) -> Iterator[_Step]:
     """Operations with their dates: of a compaction so many at a time that a stop is not waited for all day."""
-    for operation in operations:
+    for operation in Operation:
         days = sorted({day for one in found.requests if operation in one.operations for day in one.dates})
         size = MOST_DATES if operation is Operation.COMPACT else max(len(days), 1)
         for begin in range(0, len(days), size):

@@ -105,7 +105,7 @@ def _call(
     procedure: Procedure,
     values: Mapping[str, Value],
     now: datetime,
-    held: Lease | None,
+    held: Lease,
 ) -> Called:
     before = _look(
         profile, spec, str(values.get("branch", "main")) if procedure.name == "rewrite_data_files" else "main"
@@ -235,7 +235,7 @@ def _rewritten(
     name: str,
     before: TableHealth,
     values: Mapping[str, Value],
-    held: Lease | None,
+    held: Lease,
 ) -> Called:
     """Whether a rewrite took what it was to take and left the rows as they were."""
     branch = str(values.get("branch", "main"))

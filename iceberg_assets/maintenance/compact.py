@@ -79,11 +79,11 @@ def _compact_date(
     day: date,
     now: datetime,
     force: bool,
-    held: Lease | None,
+    held: Lease,
     where: str | None,
 ) -> tuple[Outcome, TableHealth]:
     """The outcome of a date and the health after it. Where main moves under a rewrite, the date is begun anew once."""
-    if held is not None and held.on_hold:
+    if held.on_hold:
         return _outcome(Status.SKIPPED, f"the table is on hold: {held.row.holder}", retryable=True), health
     for last in (False, True):
         unit = compaction_unit(spec, health, day, now)
@@ -205,7 +205,7 @@ def _rewrite(
     health: TableHealth,
     unit: Unit,
     due: DateHealth,
-    held: Lease | None,
+    held: Lease,
     condition: str | None,
 ) -> Outcome:
     where = condition or where_clause(spec, health, unit)

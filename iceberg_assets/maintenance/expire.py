@@ -31,7 +31,7 @@ from iceberg_assets.spec.units import format_count
 from iceberg_assets.tables import protected_since
 
 _NAME = "expire_snapshots"
-_AT_ONCE = 500
+_AT_ONCE = 2_000
 """So many snapshots are expired by one call: what a driver has to hold does not grow with how many there are."""
 
 
@@ -77,7 +77,7 @@ def expire_snapshots(
             return replace(_outcome(Status.SKIPPED, foreseen.obstacle), retryable=True)
         return None if foreseen.going else _outcome(Status.NOTHING_TO_DO, _kept(before, foreseen))
 
-    def operate(before: TableHealth, _held: Lease | None) -> Outcome:
+    def operate(before: TableHealth, _held: Lease) -> Outcome:
         foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec))
         refusal = None
         try:

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from pyiceberg.exceptions import CommitFailedException
 
 from iceberg_assets.maintenance.engine import EngineError, execute
-from iceberg_assets.maintenance.lease import PYICEBERG_WRITES
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, literal
 from iceberg_assets.spec import TableSpec
-from iceberg_assets.tables.target import existing_target, load_target, sql_name
+from iceberg_assets.tables.target import PYICEBERG_WRITES, existing_target, load_target, sql_name
 
 GC_ENABLED = "gc.enabled"
 BEFORE = "iceberg-assets.gc-enabled-before"

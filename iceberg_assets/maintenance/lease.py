@@ -1,10 +1,10 @@
 """One maintainer a table at a time, between processes, machines and instances that know nothing of each other.
 
 A lease is a number. Who wants it reads the highest one; where that is released or past its deadline, writes the next
-number with a name and a deadline into the state table, and then creates the tag of that number on the table, which the
-catalog grants to one alone. It is held if it is still the highest on a second reading: whoever acted on an old reading
-finds that out there. Nothing rests on the lease alone: Iceberg refuses commits that do not fit together, and what was
-rewritten is verified.
+number with a name and a deadline into the state table, by a commit that the catalog refuses if anybody has written to
+that table since the reading. The maintained table itself is left alone: each commit to it is one that a user's append
+may have to begin anew for. Nothing rests on the lease alone: Iceberg refuses commits that do not fit together, and
+what was rewritten is verified.
 """
 
 import os
@@ -18,27 +18,16 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.table import Table
-
 from iceberg_assets.errors import IcebergAssetsError
-from iceberg_assets.health import LEASE_PREFIX
-from iceberg_assets.maintenance.lease_table import FOREVER, LeaseRow, read_leases, write_lease
+from iceberg_assets.maintenance.lease_table import FOREVER, LeaseRow, read_leases, write_lease, write_next
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session, quote
 from iceberg_assets.spec import TableSpec
-from iceberg_assets.tables.target import existing_target, load_target, sql_name
+from iceberg_assets.tables.target import existing_target
 
 LEASE_FOR = timedelta(minutes=5)
 """So long others wait for a holder that was killed elsewhere; a living one prolongs its lease at a third of it."""
 
-PYICEBERG_WRITES = 2
-"""The newest format version whose metadata PyIceberg 0.12 writes."""
-
-_TRIES = 10
 _for_several = threading.local()
-# A tag that a killed holder left goes with the next lease; where there is none, with whatever expiry comes.
-_TAG_FOR = timedelta(days=1)
 
 
 class LeaseTakenError(IcebergAssetsError):
@@ -88,30 +77,24 @@ class Lease:
 
 
 @contextmanager
-def lease(
-    profile: Profile, spec: TableSpec, what: str, *, spark: Session, lasts: timedelta = LEASE_FOR
-) -> Iterator[Lease | None]:
-    """Hold the table's lease for as long as the block lasts; None for a table without a snapshot, which takes none.
+def lease(profile: Profile, spec: TableSpec, what: str, *, lasts: timedelta = LEASE_FOR) -> Iterator[Lease]:
+    """Hold the table's lease for as long as the block lasts.
 
     Within :func:`one_lease` of the same thread it is that one.
 
     Args:
         what: is done, for others to read.
-        spark: creates and drops the tag of a table that PyIceberg cannot write.
         lasts: until when a lease stands whose holder was killed.
 
     Raises:
         LeaseTakenError: somebody else has it; names the holder, and until when.
         TableDroppedError: there is no such table.
     """
-    table = existing_target(profile, spec)
-    if table.current_snapshot() is None:
-        yield None
-        return
-    if (one := _for_several.__dict__.get(str(table.metadata.table_uuid))) is not None:
+    table_uuid = str(existing_target(profile, spec).metadata.table_uuid)
+    if (one := _for_several.__dict__.get(table_uuid)) is not None:
         yield one
         return
-    taken = Lease(profile, _take(profile, spec, table, what, spark, lasts))
+    taken = Lease(profile, _take(profile, spec, table_uuid, what, lasts))
     prolonging = threading.Thread(target=taken._prolong, args=[lasts], daemon=True)
     prolonging.start()
     try:
@@ -123,23 +106,16 @@ def lease(
         with suppress(Exception):
             if not taken._kept:
                 write_lease(profile, replace(taken.row, event="released"))
-            # After the release: who creates the tag of this number from now on finds it released.
-            _drop_tags(profile, spec, taken.row.number, spark)
 
 
 @contextmanager
-def one_lease(profile: Profile, spec: TableSpec, what: str, *, spark: Session) -> Iterator[None]:
-    """One lease for all operations on the table that this thread runs in the block: taking it costs ten small commits.
-
-    Its tag keeps the snapshot that main is on at the beginning: what is rewritten in the block does not expire in it.
+def one_lease(profile: Profile, spec: TableSpec, what: str) -> Iterator[None]:
+    """One lease for all operations on the table that this thread runs in the block.
 
     Raises:
         LeaseTakenError, TableDroppedError: as of :func:`lease`.
     """
-    with lease(profile, spec, what, spark=spark) as taken:
-        if taken is None:
-            yield
-            return
+    with lease(profile, spec, what) as taken:
         of_thread = _for_several.__dict__
         of_thread[taken.row.table_uuid] = taken
         try:
@@ -180,25 +156,16 @@ def require_idle(profile: Profile, spec: TableSpec) -> None:
         raise _taken(spec, standing)
 
 
-def _take(profile: Profile, spec: TableSpec, table: Table, what: str, spark: Session, lasts: timedelta) -> LeaseRow:
-    uuid = str(table.metadata.table_uuid)
-    rows = read_leases(profile, uuid)
-    if standing := _standing(rows):
-        raise _taken(spec, standing)
-    number = _highest(rows, table) + 1
+def _take(profile: Profile, spec: TableSpec, table_uuid: str, what: str, lasts: timedelta) -> LeaseRow:
     holder = f"{what}, process {os.getpid()} on {socket.gethostname()}{_here()}"
-    row = LeaseRow("taken", uuid, number, holder, datetime.now(UTC) + lasts)
-    write_lease(profile, row)
-    if not _create_tag(profile, spec, number, spark):
-        raise _taken(spec, _standing(read_leases(profile, uuid)) or row)
-    rows = read_leases(profile, uuid)
-    ended = any(one.event == "released" and one.number == number for one in rows)
-    if ended or _highest(rows, existing_target(profile, spec)) != number:
-        # Others had the lease and released it since the first reading.
-        _drop_tags(profile, spec, number, spark, only=True)
-        raise _taken(spec, _standing(rows) or row)
-    _drop_tags(profile, spec, number - 1, spark)
-    return row
+
+    def next_one(rows: Sequence[LeaseRow]) -> LeaseRow:
+        if standing := _standing(rows):
+            raise _taken(spec, standing)
+        number = 1 + max((row.number for row in rows), default=0)
+        return LeaseRow("taken", table_uuid, number, holder, datetime.now(UTC) + lasts)
+
+    return write_next(profile, table_uuid, next_one)
 
 
 def _standing(rows: Sequence[LeaseRow]) -> LeaseRow | None:
@@ -234,71 +201,7 @@ def _is_gone(holder: str) -> bool:
     return state == "Z"
 
 
-def _highest(rows: Sequence[LeaseRow], table: Table) -> int:
-    return max([0, *(row.number for row in rows), *_tags(table)])
-
-
-def _tags(table: Table) -> list[int]:
-    """The numbers of the leases whose tag is there."""
-    numbers = (name.removeprefix(LEASE_PREFIX) for name in table.metadata.refs if name.startswith(LEASE_PREFIX))
-    return [int(number) for number in numbers if number.isdigit()]
-
-
 def _taken(spec: TableSpec, by: LeaseRow) -> LeaseTakenError:
     if by.for_ever:
         return LeaseTakenError(f"{spec.name} is on hold: {by.holder}")
     return LeaseTakenError(f"{spec.name} is maintained by somebody else: {by.holder}, until {by.deadline:%H:%M:%S %Z}")
-
-
-def _create_tag(profile: Profile, spec: TableSpec, number: int, spark: Session) -> bool:
-    """Create the number's tag on main; False: it is there."""
-    name = f"{LEASE_PREFIX}{number}"
-    for _ in range(_TRIES):
-        table = existing_target(profile, spec)
-        if number in _tags(table):
-            return False
-        snapshot = table.current_snapshot()
-        assert snapshot is not None
-        if table.metadata.format_version > PYICEBERG_WRITES:
-            try:
-                spark().sql(
-                    f"ALTER TABLE {sql_name(profile, spec)} CREATE TAG {quote(name)} RETAIN {_TAG_FOR.days} DAYS"
-                )
-                return True
-            except Exception as error:
-                if "already exists" not in str(error) and "CommitFailed" not in str(error):
-                    raise
-                continue
-        try:
-            age = int(_TAG_FOR.total_seconds() * 1000)
-            table.manage_snapshots().create_tag(snapshot.snapshot_id, name, max_ref_age_ms=age).commit()
-            return True
-        except CommitFailedException:
-            # By that tag, or by any other commit.
-            continue
-    return False
-
-
-def _drop_tags(profile: Profile, spec: TableSpec, number: int, spark: Session, *, only: bool = False) -> None:
-    """Drop the tags up to that number, or that one alone. A tag that stays goes with the next lease."""
-    for _ in range(_TRIES):
-        table = load_target(profile, spec)
-        names = (
-            [f"{LEASE_PREFIX}{tag}" for tag in _tags(table) if tag == number or (tag < number and not only)]
-            if table
-            else []
-        )
-        if table is None or not names:
-            return
-        if table.metadata.format_version > PYICEBERG_WRITES:
-            for name in names:
-                spark().sql(f"ALTER TABLE {sql_name(profile, spec)} DROP TAG IF EXISTS {quote(name)}")
-            return
-        change = table.manage_snapshots()
-        for name in names:
-            change = change.remove_tag(name)
-        try:
-            change.commit()
-            return
-        except CommitFailedException:
-            continue

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 import pyarrow as pa
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
-from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.exceptions import CommitFailedException, ValidationException
+from pyiceberg.expressions import AlwaysTrue, EqualTo
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
+from pyiceberg.table import Table, TableProperties
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from iceberg_assets.profiles import Profile
@@ -26,7 +26,7 @@ FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 _VERSION = ("iceberg-assets.leases-version", "1")
 _FOLD_AT = 24
-_TRIES = 10
+_TRIES = 20
 _T = TypeVar("_T")
 _SCHEMA = Schema(
     NestedField(1, "event", StringType(), required=True),
@@ -65,22 +65,43 @@ def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
     Raises:
         ConfigurationError: a newer version of this package wrote it.
     """
-    return _persistently(lambda: _read(profile, table_uuid))
+    return _persistently(lambda: _rows(open_state_table(profile.pyiceberg(), NAME, _VERSION), table_uuid))
 
 
-def _read(profile: Profile, table_uuid: str) -> list[LeaseRow]:
-    table = open_state_table(profile.pyiceberg(), NAME, _VERSION)
+def write_next(profile: Profile, table_uuid: str, decide: Callable[[Sequence[LeaseRow]], LeaseRow]) -> LeaseRow:
+    """Add the event that follows from a table's rows, and nothing that others have written since they were read.
+
+    Args:
+        decide: the event; what it raises ends the attempt. It is asked again where others were faster.
+
+    Raises:
+        ConfigurationError: as of :func:`read_leases`.
+    """
+
+    def attempt() -> tuple[LeaseRow, Table]:
+        table = open_state_table(profile.pyiceberg(), NAME, _VERSION) or _create(profile)
+        row = decide(_rows(table, table_uuid))
+        # PyIceberg would begin a refused commit anew on top of what it did not expect.
+        once = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
+        table.metadata = table.metadata.model_copy(update={"properties": once})
+        table.append(_to_arrow([row]))
+        return row, table
+
+    row, table = _persistently(attempt)
+    _fold_now_and_then(table)
+    return row
+
+
+def _rows(table: Table | None, table_uuid: str) -> list[LeaseRow]:
     if table is None:
         return []
-    found = table.scan(row_filter=f"table_uuid == '{table_uuid}'").to_arrow().to_pylist()
+    found = table.scan(row_filter=EqualTo("table_uuid", table_uuid)).to_arrow().to_pylist()
     return [LeaseRow(**row) for row in found]
 
 
 def write_lease(profile: Profile, row: LeaseRow) -> None:
     """Add an event; now and then the table is folded. One that is written twice says no more than once."""
-    table = _persistently(lambda: _append(profile, row))
-    if len(table.metadata.snapshots) >= _FOLD_AT:
-        _fold(table)
+    _fold_now_and_then(_persistently(lambda: _append(profile, row)))
 
 
 def _persistently(work: Callable[[], _T]) -> _T:
@@ -99,19 +120,24 @@ def _persistently(work: Callable[[], _T]) -> _T:
 
 
 def _append(profile: Profile, row: LeaseRow) -> Table:
-    catalog = profile.pyiceberg()
-    try:
-        table = catalog.load_table(NAME)
-    except NoSuchTableError:
-        table = create_state_table(catalog, NAME, _SCHEMA, _VERSION)
+    table = open_state_table(profile.pyiceberg(), NAME, _VERSION) or _create(profile)
     table.append(_to_arrow([row]))
     return table
+
+
+def _create(profile: Profile) -> Table:
+    return create_state_table(profile.pyiceberg(), NAME, _SCHEMA, _VERSION)
 
 
 def _to_arrow(rows: Sequence[LeaseRow]) -> pa.Table:
     return pa.Table.from_pylist(
         [asdict(row) for row in rows], schema=schema_to_pyarrow(_SCHEMA, include_field_ids=False)
     )
+
+
+def _fold_now_and_then(table: Table) -> None:
+    if len(table.metadata.snapshots) >= _FOLD_AT:
+        _fold(table)
 
 
 def _fold(table: Table) -> None:

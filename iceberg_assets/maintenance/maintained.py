@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.health import LEASE_PREFIX, TableHealth, read_health
+from iceberg_assets.health import TableHealth, read_health
 from iceberg_assets.maintenance.garbage import maintained_elsewhere
 from iceberg_assets.maintenance.gc_enabled import put_back, switched_on
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
@@ -16,8 +16,6 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.tables.target import load_target
-
-_OURS = (LEASE_PREFIX, AUDIT_PREFIX)
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def on_the_table(
     spec: TableSpec,
     days: Iterable[date],
     operation: Operation,
-    operate: Callable[[TableHealth, Lease | None], Outcome],
+    operate: Callable[[TableHealth, Lease], Outcome],
     *,
     left_alone: Callable[[TableHealth], Outcome | None] = lambda _: None,
     gc_handling: bool = False,
@@ -84,7 +82,7 @@ def on_the_table(
 @contextmanager
 def at_work(
     spark: Session, profile: Profile, spec: TableSpec, what: str, *, gc_handling: bool = False
-) -> Iterator[Lease | None]:
+) -> Iterator[Lease]:
     """Hold the table's lease, with what a killed maintainer left cleared away.
 
     Args:
@@ -96,7 +94,7 @@ def at_work(
         LeaseTakenError: somebody else maintains the table, or it is on hold.
     """
     profile.require_writable()
-    with lease(profile, spec, what, spark=spark) as held:
+    with lease(profile, spec, what) as held:
         drop_audit_branches(spark, profile, spec)
         put_back(spark, profile, spec)
         with switched_on(spark, profile, spec) if gc_handling else nullcontext():
@@ -105,7 +103,7 @@ def at_work(
 
 def without_leftovers(health: TableHealth) -> TableHealth:
     """The table as :func:`at_work` makes it: what a killed maintainer left holds nothing back."""
-    return replace(health, refs=tuple(ref for ref in health.refs if not ref.name.startswith(_OURS)))
+    return replace(health, refs=tuple(ref for ref in health.refs if not ref.name.startswith(AUDIT_PREFIX)))
 
 
 def not_ours(profile: Profile, spec: TableSpec) -> str | None:

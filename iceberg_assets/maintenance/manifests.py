@@ -42,7 +42,7 @@ def rewrite_manifests(
         foretold = _foretold(spec, before, arguments or {})
         return None if foretold.due else _outcome(Status.NOTHING_TO_DO, foretold.reason)
 
-    def operate(before: TableHealth, held: Lease | None) -> Outcome:
+    def operate(before: TableHealth, held: Lease) -> Outcome:
         foretold = _foretold(spec, before, arguments or {})
         statement = call(profile.catalog.name, _NAME, table=quote(*spec.table), **(arguments or {}))
         try:

@@ -29,7 +29,7 @@ class MainMovedError(IcebergAssetsError):
 
 
 def rewrite(
-    spark: Session, profile: Profile, spec: TableSpec, health: TableHealth, where: str | None, held: Lease | None
+    spark: Session, profile: Profile, spec: TableSpec, health: TableHealth, where: str | None, held: Lease
 ) -> Sequence[Replacement]:
     """Rewrite as the table's policy says, and compare the rows; the commits, oldest first.
 
@@ -43,7 +43,7 @@ def rewrite(
         MainMovedError: with ``verify: branch``.
     """
     verify = spec.maintenance.compact.verify
-    if verify == "branch" and held is not None:
+    if verify == "branch":
         return _on_a_branch(spark, profile, spec, health, where, held.row.number)
     execute(spark(), statement(profile, spec, where=where))
     commits = replacements(spark(), profile, spec, health.snapshot_id, where, hashed=verify != "rows")
@@ -69,7 +69,7 @@ def check_order(profile: Profile, spec: TableSpec, policy: Compact) -> None:
         raise ConfigurationError(f"{spec.name}: maintenance.compact.{mistake}")
 
 
-def require_rows(profile: Profile, spec: TableSpec, held: Lease | None, commits: Sequence[Replacement]) -> None:
+def require_rows(profile: Profile, spec: TableSpec, held: Lease, commits: Sequence[Replacement]) -> None:
     """Take back what changed rows.
 
     Raises:

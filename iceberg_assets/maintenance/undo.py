@@ -7,11 +7,12 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_assets.errors import IcebergAssetsError
-from iceberg_assets.maintenance.lease import PYICEBERG_WRITES, Lease, require_idle
+from iceberg_assets.maintenance.lease import Lease, require_idle
 from iceberg_assets.maintenance.measure import Replacement, load, summary_of
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import in_brief
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.target import PYICEBERG_WRITES
 
 
 class UndoRefusedError(IcebergAssetsError):
@@ -32,7 +33,7 @@ class Undo:
     words: str
 
 
-def take_back(profile: Profile, spec: TableSpec, held: Lease | None, broken: Replacement, difference: str) -> str:
+def take_back(profile: Profile, spec: TableSpec, held: Lease, broken: Replacement, difference: str) -> str:
     """Take a rewrite back that changed rows; where that cannot be done, put the table on hold.
 
     Args:
@@ -53,11 +54,10 @@ def take_back(profile: Profile, spec: TableSpec, held: Lease | None, broken: Rep
         f"snapshot_id={broken.parent_id} and write again what was committed since, or keep the rows as they are; then "
         f"iceberg-assets hold {spec.name} --release"
     )
-    if held is not None:
-        try:
-            held.hold_table(hold)
-        except Exception as error:  # noqa: BLE001
-            return f"nothing was taken back, since {why}, and the table is not on hold, since {in_brief(error)}: {hold}"
+    try:
+        held.hold_table(hold)
+    except Exception as error:  # noqa: BLE001
+        return f"nothing was taken back, since {why}, and the table is not on hold, since {in_brief(error)}: {hold}"
     return f"nothing was taken back, since {why}; the table is on hold: {hold}"
 
 

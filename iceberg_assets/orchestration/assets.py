@@ -281,6 +281,9 @@ def _compact_after_append(
     """
     if not table.spec.maintenance.compact.after_append:
         return {}
+    if hold := on_hold(doubts(context.instance, table)):
+        reason = f"nothing was done: the table is {hold}"
+        return dict.fromkeys(days, Outcome(Operation.COMPACT, Status.SKIPPED, reason, retryable=True))
     wanted = Asked(days, datetime.now(UTC), values={}, force=True)
     try:
         result = _maintain(context, table, Operation.COMPACT, wanted)

@@ -26,14 +26,12 @@ from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import CLAIM_DEADLINE, Claim, Event, LedgerState
 from iceberg_assets.tables.ledger import Ledger
 from iceberg_assets.tables.lineage import Lineage
-from iceberg_assets.tables.target import load_target, sql_name
+from iceberg_assets.tables.target import PYICEBERG_WRITES, load_target, sql_name
 
 Clock = Callable[[], datetime]
 
 # Each round ends something; more of them are needed only while others commit in between.
 _ROUNDS = 10
-# PyIceberg 0.12 reads the metadata of format version 3, and cannot write it.
-_PYICEBERG_WRITES = 2
 
 
 def utc_now() -> datetime:
@@ -166,7 +164,7 @@ def clear_away(
     left = lineage.leftovers(state.ends, given_up)
     if left.branches or left.snapshots:
         profile.require_writable()
-    if table.metadata.format_version > _PYICEBERG_WRITES:
+    if table.metadata.format_version > PYICEBERG_WRITES:
         if spark:
             for branch in left.branches:
                 spark().sql(f"ALTER TABLE {sql_name(profile, spec)} DROP BRANCH IF EXISTS {quote(branch)}")

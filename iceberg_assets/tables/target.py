@@ -13,6 +13,9 @@ from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 
+PYICEBERG_WRITES = 2
+"""The newest format version whose metadata PyIceberg 0.12 writes; it reads 3 as well."""
+
 
 def load_target(profile: Profile, spec: TableSpec) -> Table | None:
     """The table with its newest metadata, or None where it is not made yet.

@@ -10,9 +10,9 @@ from typing import Any
 from unittest.mock import patch
 
 from iceberg_assets.maintenance import engine, lease, maintained
-from iceberg_assets.maintenance.lease_table import LeaseRow, write_lease
+from iceberg_assets.maintenance.lease_table import LeaseRow, write_lease, write_next
 
-LEASE_ROW, LEASE_TAG, RELEASING = "lease row", "lease tag", "releasing"
+LEASED, RELEASING = "leased", "releasing"
 
 
 @contextlib.contextmanager
@@ -35,14 +35,11 @@ def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
         if row.event == "released":
             once(RELEASING)
         write_lease(profile, row)
-        # Later rows of the same event prolong it.
-        if row.event == "taken":
-            once(LEASE_ROW)
 
-    def tag(*given: Any, real: Any = lease._create_tag) -> bool:
-        made = bool(real(*given))
-        once(LEASE_TAG)
-        return made
+    def take(*given: Any) -> LeaseRow:
+        row = write_next(*given)
+        once(LEASED)
+        return row
 
     real = engine.execute
 
@@ -54,7 +51,7 @@ def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
 
     with contextlib.ExitStack() as patches:
         patches.enter_context(patch.object(lease, "write_lease", write))
-        patches.enter_context(patch.object(lease, "_create_tag", tag))
+        patches.enter_context(patch.object(lease, "write_next", take))
         patches.enter_context(patch.object(maintained, "lease", functools.partial(lease.lease, lasts=lasts)))
         for name, module in list(sys.modules.items()):
             if name.startswith("iceberg_assets.maintenance.") and getattr(module, "execute", None) is real:

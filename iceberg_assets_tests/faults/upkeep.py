@@ -19,7 +19,7 @@ from iceberg_assets.spec import Operation
 from iceberg_assets_tests.faults.rounds import all_done
 from iceberg_assets_tests.faults.runner import Runner
 from iceberg_assets_tests.faults.schedule import DAYS, Moment
-from iceberg_assets_tests.faults.told_steps import LEASE_ROW, LEASE_TAG, RELEASING
+from iceberg_assets_tests.faults.told_steps import LEASED, RELEASING
 from iceberg_assets_tests.faults.world import Findings, World
 
 LEASE_SECONDS = 10
@@ -61,9 +61,9 @@ class UpkeepRound:
 def _named() -> list[tuple[Operation, str, str]]:
     """Every operation at each of its steps; the first three are of three kinds."""
     found = [(Operation.COMPACT, "branch", step) for step in (_STATEMENT[Operation.COMPACT], "fast_forward")]
-    found.insert(1, (Operation.EXPIRE_SNAPSHOTS, "rows", LEASE_TAG))
+    found.insert(1, (Operation.EXPIRE_SNAPSHOTS, "rows", LEASED))
     found.append((Operation.COMPACT, "branch", "create branch"))
-    for operation, step in itertools.product(Operation, (LEASE_ROW, LEASE_TAG, "", RELEASING)):
+    for operation, step in itertools.product(Operation, (LEASED, "", RELEASING)):
         one = (operation, "rows", step or _STATEMENT[operation])
         found += [one] if one not in found else []
     return found
@@ -122,7 +122,7 @@ class Relay:
             self._finish(operation, days)
         self._as_before("at the end")
         refs = set(world.catalog().load_table(world.table).metadata.refs)
-        assert refs == {"main", _KEPT}, "leases and audits leave nothing"
+        assert refs == {"main", _KEPT}, "audits leave nothing"
         return f"killed with the last step {last}"
 
     def _make_due(self) -> Sequence[date]:

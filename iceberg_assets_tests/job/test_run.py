@@ -15,11 +15,10 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 
 from iceberg_assets.cli.interrupt import interruptible
-from iceberg_assets.health import LEASE_PREFIX
 from iceberg_assets.job import Event, JobSettings, Summary, Surveyed, find, read_settings, run
 from iceberg_assets.job.summary import NAMED, TableSummary
 from iceberg_assets.maintenance import GC_BEFORE
-from iceberg_assets.maintenance.lease import lease
+from iceberg_assets.maintenance.lease import lease, standing_lease
 from iceberg_assets.maintenance.orphans import files_aside
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spec import Operation, Status, TableSpec
@@ -79,8 +78,10 @@ class Job:
         return self.catalog.load_table(self.name(table)).properties
 
     def leases(self) -> list[str]:
+        """The holders of leases that are no holds."""
         tables = [self.catalog.load_table(one) for one in self.catalog.list_tables(self.namespace)]
-        return [name for one in tables for name in one.metadata.refs if name.startswith(LEASE_PREFIX)]
+        standing = [standing_lease(self.profile, str(one.metadata.table_uuid)) for one in tables]
+        return [one.holder for one in standing if one is not None and not one.for_ever]
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def test_each_kind_of_table_gets_what_it_needs_and_nobody_stands_in_anothers_way
         change.set_properties({"self-optimizing.enabled": "true"})
     job.table("on_hold", 6)
     held = TableSpec(table=(job.namespace, "on_hold"), dates=WHOLE_TABLE)
-    with lease(job.profile, held, "compacted", spark=_no_spark) as taken:
+    with lease(job.profile, held, "compacted") as taken:
         taken.hold_table("rows changed")
     lake.row(job.catalog, job.name("a_view"), "VIEW")
     lake.row(job.catalog, job.name("of_another_kind"), "HIVE")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from iceberg_assets.health import LEASE_PREFIX
 from iceberg_assets.maintenance import expire as operation
 from iceberg_assets.maintenance import expire_snapshots, foretell_expiry
 from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX
@@ -78,8 +77,7 @@ def test_snapshots_and_the_files_only_they_hold_are_foretold(scene, monkeypatch)
     scene.write(spec, [FIRST], files=1)
     scene.spark.sql(f"ALTER TABLE {name} CREATE TAG kept")
     scene.spark.sql(f"DELETE FROM {name} WHERE id = 3")
-    for left in (f"TAG {LEASE_PREFIX}7", f"BRANCH {AUDIT_PREFIX}7"):
-        scene.spark.sql(f"ALTER TABLE {name} CREATE {left}")
+    scene.spark.sql(f"ALTER TABLE {name} CREATE BRANCH {AUDIT_PREFIX}7")
     scene.spark.sql(f"ALTER TABLE {name} CREATE BRANCH audit")
     for _ in range(3):
         scene.write(spec, [FIRST], files=1)

@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from iceberg_assets.health import LEASE_PREFIX
 from iceberg_assets.maintenance import lease as module
 from iceberg_assets.maintenance.lease import LeaseTakenError, lease, one_lease, release, standing_lease
-from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases, write_lease
+from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases, write_lease, write_next
 from iceberg_assets.maintenance.measure import Replacement
 from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
@@ -41,17 +40,10 @@ class Maintained:
         return str(self.table.metadata.table_uuid)
 
     def lease(self, what: str = "compacted", **more: Any) -> Any:
-        return lease(self.profile, self.spec, what, spark=_no_spark, **more)
-
-    def tags(self) -> list[str]:
-        return sorted(name for name in self.table.refresh().metadata.refs if name.startswith(LEASE_PREFIX))
+        return lease(self.profile, self.spec, what, **more)
 
     def standing(self) -> LeaseRow | None:
         return standing_lease(self.profile, self.uuid)
-
-
-def _no_spark() -> Any:
-    raise AssertionError("a lease needs no JVM")
 
 
 @pytest.fixture
@@ -61,51 +53,34 @@ def maintained(profile: Profile, namespace: str) -> Maintained:
 
 
 def test_a_second_maintainer_is_told_of_the_first(maintained: Maintained) -> None:
-    with maintained.lease("compacted"):
-        assert maintained.tags() == [f"{LEASE_PREFIX}1"]
-        with pytest.raises(LeaseTakenError, match=r"maintained by somebody else: compacted, process \d+ on .*, until"):
-            maintained.lease("snapshots_expired").__enter__()
-    assert (maintained.tags(), maintained.standing()) == ([], None)
+    before = maintained.table.metadata_location
+    told = r"maintained by somebody else: compacted, process \d+ on .*, until"
+    with maintained.lease("compacted"), pytest.raises(LeaseTakenError, match=told):
+        maintained.lease("snapshots_expired").__enter__()
+    assert maintained.standing() is None
     with maintained.lease("snapshots_expired") as second:
         assert second.row.number == 2
+    assert maintained.table.refresh().metadata_location == before, "no commit of a lease is one to the table"
 
 
 def test_it_is_released_also_where_the_work_fails(maintained: Maintained) -> None:
     with pytest.raises(ZeroDivisionError), maintained.lease():
         raise ZeroDivisionError
-    assert (maintained.tags(), maintained.standing()) == ([], None)
+    assert maintained.standing() is None
 
 
-def test_a_table_without_a_snapshot_takes_none(profile: Profile, namespace: str) -> None:
-    profile.prepare()
-    on_paper.make(profile.pyiceberg(), f"{namespace}.empty")
-    spec = TableSpec.model_validate({"table": f"{namespace}.empty", "dates": {"column": "ts", "start": "2024-01-01"}})
-    with lease(profile, spec, "compacted", spark=_no_spark) as taken:
-        assert taken is None
-
-
-class Killed(BaseException):
-    """Where a SIGKILL would be."""
-
-
-@pytest.mark.parametrize("step", ["_create_tag", "_drop_tags"], ids=["between row and tag", "after the tag"])
-def test_a_holder_that_was_killed_is_waited_for_until_its_deadline(
-    maintained: Maintained, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    def killed(*_: object, **__: object) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(module, step, killed)
-        with pytest.raises(Killed):
-            maintained.lease("compacted", lasts=timedelta(seconds=2)).__enter__()
-    with pytest.raises(LeaseTakenError, match="compacted"):
+def test_a_holder_that_was_killed_elsewhere_is_waited_for_until_its_deadline(maintained: Maintained) -> None:
+    elsewhere = LeaseRow("taken", maintained.uuid, 1, "compacted, process 1 on another", _in(seconds=2))
+    write_lease(maintained.profile, elsewhere)
+    with pytest.raises(LeaseTakenError, match="compacted, process 1 on another, until"):
         maintained.lease().__enter__()
     _until(lambda: maintained.standing() is None)
     with maintained.lease() as taken:
         assert taken.row.number == 2
-        assert maintained.tags() == [f"{LEASE_PREFIX}2"], "what the killed one left is gone"
-    assert maintained.tags() == []
+
+
+def _in(*, seconds: float) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=seconds)
 
 
 def test_a_holder_of_this_machine_that_was_killed_is_not_waited_for(maintained: Maintained) -> None:
@@ -125,7 +100,7 @@ def test_a_holder_of_this_machine_that_was_killed_is_not_waited_for(maintained: 
 
 
 def _die(profile: Profile, spec: TableSpec) -> None:
-    with lease(profile, spec, "compacted", spark=_no_spark):
+    with lease(profile, spec, "compacted"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -135,14 +110,6 @@ def _until(come: Callable[[], bool]) -> None:
         assert datetime.now(UTC) < deadline
 
 
-def test_a_tag_without_a_row_is_past_its_deadline(maintained: Maintained) -> None:
-    snapshot = maintained.table.current_snapshot()
-    maintained.table.manage_snapshots().create_tag(snapshot.snapshot_id, f"{LEASE_PREFIX}7").commit()
-    with maintained.lease() as taken:
-        assert taken.row.number == 8
-        assert maintained.tags() == [f"{LEASE_PREFIX}8"]
-
-
 def test_a_living_holder_prolongs_its_lease(maintained: Maintained) -> None:
     with maintained.lease(lasts=timedelta(seconds=1)) as taken:
         first = taken.row.deadline
@@ -150,19 +117,23 @@ def test_a_living_holder_prolongs_its_lease(maintained: Maintained) -> None:
     assert maintained.standing() is None
 
 
-def test_who_acts_on_an_old_reading_finds_out(maintained: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It read before another one took and released the same number: the tag is free again, the number is not."""
-    with maintained.lease():
-        pass
-    readings = [lambda *_: []]
+def test_who_acts_on_an_old_reading_finds_out(maintained: Maintained) -> None:
+    """Between its reading and its row another one took the same number, in the same state table."""
+    others = []
 
-    def read(*given: Any) -> Sequence[LeaseRow]:
-        return (readings.pop() if readings else read_leases)(*given)
+    def decide(rows: Sequence[LeaseRow]) -> LeaseRow:
+        if not others:
+            others.append(maintained.lease("another one"))
+            others[0].__enter__()
+            assert rows == []
+        if any(row.event == "taken" for row in rows):
+            raise InterruptedError("it was asked again, of what is there now")
+        return LeaseRow("taken", maintained.uuid, 1, "too late", _in(seconds=60))
 
-    monkeypatch.setattr(module, "read_leases", read)
-    with pytest.raises(LeaseTakenError):
-        maintained.lease().__enter__()
-    assert maintained.tags() == []
+    with pytest.raises(InterruptedError):
+        write_next(maintained.profile, maintained.uuid, decide)
+    assert maintained.standing().holder.startswith("another one")
+    others[0].__exit__(None, None, None)
 
 
 def test_a_table_on_hold_stays_so_until_a_person_releases_it(maintained: Maintained) -> None:
@@ -200,7 +171,6 @@ def test_a_hold_stands_though_the_table_was_taken_over_from_a_holder_that_was_th
         for row in (other, replace(other, event="released")):
             write_lease(maintained.profile, row)
         stalled.hold_table("the rewrite in snapshot 5 changed rows")
-    assert maintained.tags() == []
     with pytest.raises(LeaseTakenError, match="on hold"):
         maintained.lease().__enter__()
 
@@ -218,7 +188,7 @@ def _take(profile: Profile, spec: TableSpec, barrier: Barrier, rounds: int, alon
     for _ in range(rounds):
         barrier.wait()
         try:
-            with lease(profile, spec, "compacted", spark=_no_spark):
+            with lease(profile, spec, "compacted"):
                 assert alone.acquire(block=False), "two hold it"
                 time.sleep(0.05)
                 alone.release()
@@ -240,7 +210,6 @@ def test_of_two_processes_one_holds_it(maintained: Maintained) -> None:
     assert maintained.standing() is None, "each was released"
     numbers = {row.number for row in read_leases(maintained.profile, maintained.uuid)}
     assert rounds <= max(numbers) <= 2 * rounds, "somebody held it in each round"
-    assert maintained.tags() == []
 
 
 def test_operations_of_one_thread_may_share_a_lease_and_nobody_else_does(maintained: Maintained) -> None:
@@ -248,11 +217,11 @@ def test_operations_of_one_thread_may_share_a_lease_and_nobody_else_does(maintai
         with maintained.lease("another thread"):
             raise AssertionError("it was let in")
 
-    with one_lease(maintained.profile, maintained.spec, "all of it", spark=_no_spark):
+    with one_lease(maintained.profile, maintained.spec, "all of it"):
         for what in ("compacted", "manifests_rewritten"):
             with maintained.lease(what) as held:
                 assert held.row.number == 1
             assert maintained.standing() is not None, "it lasts as long as the block"
         with ThreadPoolExecutor(1) as threads, pytest.raises(LeaseTakenError, match="all of it"):
             threads.submit(elsewhere).result()
-    assert (maintained.tags(), maintained.standing()) == ([], None)
+    assert maintained.standing() is None

@@ -171,7 +171,7 @@ def test_an_honest_rewrite_is_done_and_what_a_killed_one_left_is_cleared_away(sc
 
     last = last_maintenance(scene.profile, spec)
     assert re.search(r"replace by local-\d+: 1 data files added, 6 removed", last.words)
-    with lease.lease(scene.profile, spec, "compacted", spark=lambda: scene.spark), pytest.raises(LeaseTakenError):
+    with lease.lease(scene.profile, spec, "compacted"), pytest.raises(LeaseTakenError):
         undo(scene.profile, spec)
     assert undo(scene.profile, spec) == last
     assert (scene.head, scene.rows(spec)) == (last.parent_id, rows)

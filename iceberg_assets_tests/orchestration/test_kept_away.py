@@ -11,10 +11,7 @@ def test_a_run_that_the_lease_keeps_away_turns_no_date_green_and_names_the_holde
     profile.prepare()
     on_paper.append(on_paper.make(profile.pyiceberg(), spec.name), [FIRST], 6)
 
-    def no_session() -> None:
-        raise AssertionError("a session was asked for")
-
-    with lease(profile, spec, "rewrite_data_files", spark=no_session):  # type: ignore[arg-type]
+    with lease(profile, spec, "rewrite_data_files"):
         result = location.run(FIRST, FIRST, "compacted", fails=True)
     (failure,) = result.get_step_failure_events()
     error = str(failure.step_failure_data.error)

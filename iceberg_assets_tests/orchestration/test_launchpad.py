@@ -4,7 +4,8 @@ import dagster as dg
 import pytest
 
 from iceberg_assets.maintenance import OFFERED
-from iceberg_assets.spec import Operation
+from iceberg_assets.orchestration.checks import evaluations, rows_preserved
+from iceberg_assets.spec import Operation, Outcome, Status
 from iceberg_assets_tests.maintenance.files_of import live_files, untouched
 from iceberg_assets_tests.orchestration.conftest import days
 
@@ -75,3 +76,14 @@ def test_an_append_compacts_its_dates_in_its_own_run_where_the_table_says_so(loc
     assert shown["dagster/partition_row_count"] == 6
     location.run(day, day)
     assert "iceberg/compaction_status" not in location.shown(day), "nothing was appended"
+
+    changed = Outcome(Operation.COMPACT, Status.FAILED, "rows changed", rows_preserved=False)
+    check = rows_preserved(location.table, Operation.COMPACT, {day: changed}, settles=False)
+    for event in evaluations([check]):
+        location.instance.report_runless_asset_event(event)
+    location.land(day, "three")
+    location.run(day, day)
+    shown = location.shown(day)
+    assert (shown["iceberg/status"], shown["iceberg/compaction_status"]) == ("done", "skipped")
+    assert "the table is on hold" in shown["iceberg/compaction_reason"]
+    assert shown["iceberg/data_files"] == 2

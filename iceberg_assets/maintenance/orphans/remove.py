@@ -60,7 +60,7 @@ def remove_orphans(
             return _outcome(Status.SKIPPED, reason)
         return _not_alone(profile, spec, before, landing_places, profiles)
 
-    def operate(_before: TableHealth, _held: Lease | None) -> Outcome:
+    def operate(_before: TableHealth, _held: Lease) -> Outcome:
         cut_off = now - policy.older_than
         found = search(lambda: load(profile, spec), policy, cut_off)
         if refusal := _refusal(found, policy, force):
