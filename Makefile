@@ -25,7 +25,7 @@ test: lint types imports ## everything that CI runs: lint, types, import rules, 
 	$(PYTEST)
 	$(BIN)/python -m demo.run
 
-check: lint types imports ## the quick part of it, without a JVM: under two minutes
+check: lint types imports ## the quick part of it, without a JVM
 	$(PYTEST) -m "not jvm"
 
 SEEDS ?= 0:50

@@ -150,6 +150,7 @@ def _foretold(preview: Preview, day: Date | None) -> _Result:
         "due": preview.due,
         "reason": preview.reason,
         "removes": dict(preview.removes),
+        "adds": dict(preview.adds),
         "modified": {path: moment.isoformat() for path, moment in preview.modified.items()},
         # As text: a JSON reader may round numbers of 64 bits.
         "snapshots": [str(snapshot) for snapshot in preview.snapshots],
@@ -163,10 +164,11 @@ def _lines(preview: Preview) -> Iterable[str]:
     yield f"{'would do' if preview.due else 'nothing to do'}: {preview.reason}"
     yield from (f"  note: {note}" for note in preview.notes)
     yield from (f"  snapshot {one}" for one in preview.snapshots[:_NAMED])
-    for path, size in list(preview.removes.items())[:_NAMED]:
+    named = preview.removes or preview.adds
+    for path, size in list(named.items())[:_NAMED]:
         written = f"  {preview.modified[path]:%Y-%m-%d %H:%M}" if path in preview.modified else ""
         yield f"  {format_bytes(size):>10}{written}  {path}"
-    if (more := len(preview.removes) - _NAMED) > 0:
+    if (more := len(named) - _NAMED) > 0:
         yield f"  and {more} more: --json names all"
 
 

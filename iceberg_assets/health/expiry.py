@@ -88,20 +88,25 @@ def protected_by(health: TableHealth, protect: Protect) -> Mapping[str, Snapshot
 
 
 def against_protection(
-    health: TableHealth, policy: Expire, now: datetime, keep_from: datetime | None = None
+    health: TableHealth,
+    policy: Expire,
+    going: Sequence[Snapshot],
+    now: datetime,
+    keep_from: datetime | None = None,
 ) -> str | None:
-    """Why ``expire_snapshots`` cannot be called: it would take what has to stay, whatever its arguments are.
+    """Why ``expire_snapshots`` cannot be called: what goes by it has to stay.
 
-    A branch's own retention goes before the cut-off, and a tag past its own age goes with its snapshot.
+    A branch's own retention goes before the cut-off, and a tag past its own age goes with its snapshot; so does what
+    is asked for by its id.
     """
     kept = [snapshot.committed_at for snapshot in protected_by(health, policy.protect).values()]
     since = min([now - max(policy.minimum_age, policy.protect.lag), *kept, *([keep_from] if keep_from else [])])
-    if not (lost := [one for one in expirable(health, policy, now, keep_from) if one.committed_at >= since]):
+    if not (lost := [one for one in going if one.committed_at >= since]):
         return None
     refs = [ref.name for ref in health.refs if (ref.max_snapshot_age_ms, ref.max_ref_age_ms) != (None, None)]
     return (
         f"{len(lost)} snapshots since {since:%Y-%m-%d %H:%M:%S %Z} have to stay for minimum_age, readers or appends "
-        f"under way, and would go by the retention of their own that {', '.join(refs) or 'the table'} has: nothing was "
+        f"under way, and would go by their ids or by the retention of {', '.join(refs) or 'the table'}: nothing was "
         "expired. Give it a longer one, shorten maintenance.expire.minimum_age or protect.lag, or wait for the readers"
     )
 

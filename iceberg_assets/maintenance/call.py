@@ -1,13 +1,15 @@
 """Any procedure, by hand: foretold from the metadata, called, and measured from the metadata again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from pydantic import ValidationError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import DataFile, TableHealth, dropped_with, groups, read_health, rule
+from iceberg_assets.maintenance.bring_in import foretell_add_files, foretell_register
 from iceberg_assets.maintenance.condition import files_matched
 from iceberg_assets.maintenance.engine import EngineError, execute
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, require_idle
@@ -55,15 +57,13 @@ def foretell_call(
     """
     if procedure.name in MOVES:
         return foretell_move(procedure.name, health_of(profile, spec), values, now)[1]
-    if reason := not_ours(profile, spec):
+    if procedure.name not in _BY_A_PERSON and (reason := not_ours(profile, spec)):
         return Preview(procedure.name, False, reason)
-    if procedure.name == "rewrite_data_files":
-        return _foretell_rewrite(profile, spec, values)
-    if procedure.name == "rewrite_position_delete_files":
-        health = health_of(profile, spec)
-        notes = (_WHERE_NARROWS,) if "where" in values else ()
-        return foretell_position_deletes(health, health.deletes, _options(procedure, values), notes)
-    return _foretell_statistics(health_of(profile, spec), procedure.name, values)
+    return _FORETOLD[procedure.name](profile, spec, values)
+
+
+_BY_A_PERSON = {*MOVES, "add_files", "register_table"}
+"""What changes rows or names is no maintenance: a person's own commit, which takes no lease."""
 
 
 def call_procedure(
@@ -77,51 +77,70 @@ def call_procedure(
 ) -> Called:
     """Do what :func:`foretell_call` says, and look at what came of it.
 
-    What moves a branch is a person's own commit and takes no lease; it may be what a table on hold waits for. A rewrite
-    that changed rows is rolled back, on the condition that nothing was committed after it.
+    What moves a branch may be what a table on hold waits for. A rewrite that changed rows is rolled back, on the
+    condition that nothing was committed after it.
     """
-    if procedure.name not in MOVES and (reason := not_ours(profile, spec)):
-        return Called(procedure.name, Status.SKIPPED, reason)
+    name = procedure.name
+    if name not in _BY_A_PERSON and (reason := not_ours(profile, spec)):
+        return Called(name, Status.SKIPPED, reason)
     foretold = foretell_call(profile, spec, procedure, values, now=now)
     if not foretold.due:
-        refused = (
-            procedure.name in MOVES and foretell_move(procedure.name, health_of(profile, spec), values, now)[0].refusal
-        )
-        return Called(procedure.name, Status.FAILED if refused else Status.NOTHING_TO_DO, foretold.reason)
+        refused = name in MOVES and foretell_move(name, health_of(profile, spec), values, now)[0].refusal
+        return Called(name, Status.FAILED if refused else Status.NOTHING_TO_DO, foretold.reason)
+    work = _by_a_person if name in _BY_A_PERSON else _maintained
+    statement = render(profile.catalog.name, name, table=quote(*spec.table), **procedure.call_arguments(values, now))
     try:
-        if procedure.name in MOVES:
-            require_idle(profile, spec)
-            return _call(spark, profile, spec, procedure, values, now, None)
-        with at_work(spark, profile, spec, procedure.name) as held:
-            return _call(spark, profile, spec, procedure, values, now, held)
+        return work(spark, profile, spec, name, statement, values, now)
     except LeaseTakenError as taken:
-        return Called(procedure.name, Status.SKIPPED, str(taken))
+        return Called(name, Status.SKIPPED, str(taken))
+    except EngineError as error:
+        if error.conflict:
+            return Called(name, Status.SKIPPED, f"main moves: {error}")
+        return Called(name, Status.FAILED, str(error))
 
 
-def _call(
+def _maintained(
     spark: Session,
     profile: Profile,
     spec: TableSpec,
-    procedure: Procedure,
+    name: str,
+    statement: str,
+    values: Mapping[str, Value],
+    _now: datetime,
+) -> Called:
+    with at_work(spark, profile, spec, name) as held:
+        branch = str(values.get("branch", "main")) if name == "rewrite_data_files" else "main"
+        before = _look(profile, spec, branch)
+        execute(spark(), statement)
+        if name.startswith("compute_"):
+            return _computed(profile, spec, name, before, values)
+        return _rewritten(spark, profile, spec, name, before, values, held)
+
+
+def _by_a_person(
+    spark: Session,
+    profile: Profile,
+    spec: TableSpec,
+    name: str,
+    statement: str,
     values: Mapping[str, Value],
     now: datetime,
-    held: Lease,
 ) -> Called:
-    before = _look(
-        profile, spec, str(values.get("branch", "main")) if procedure.name == "rewrite_data_files" else "main"
-    )
-    arguments = procedure.call_arguments(values, now)
-    try:
-        execute(spark(), render(profile.catalog.name, procedure.name, table=quote(*spec.table), **arguments))
-    except EngineError as error:
-        status = Status.SKIPPED if error.conflict else Status.FAILED
-        return Called(procedure.name, status, f"main moves: {error}" if error.conflict else str(error))
-    if procedure.name in MOVES:
-        move, _ = foretell_move(procedure.name, before, values, now)
-        return _moved(profile, spec, procedure.name, before, move)
-    if procedure.name.startswith("compute_"):
-        return _computed(profile, spec, procedure.name, before, values)
-    return _rewritten(spark, profile, spec, procedure.name, before, values, held)
+    if name == "register_table":
+        profile.require_writable()
+        execute(spark(), statement)
+        head = load(profile, spec).metadata.current_snapshot_id
+        return Called(name, Status.DONE, f"{spec.name} is registered, on snapshot {head}")
+    if name in MOVES:
+        require_idle(profile, spec)
+    profile.require_writable()
+    before = health_of(profile, spec)
+    execute(spark(), statement)
+    if name in MOVES:
+        return _moved(profile, spec, name, before, foretell_move(name, before, values, now)[0])
+    came = _paths(health_of(profile, spec)) - _paths(before)
+    status = Status.DONE if came else Status.NOTHING_TO_DO
+    return Called(name, status, f"{len(came)} files were added", {"iceberg/added_files": len(came)})
 
 
 _WHERE_NARROWS = "where narrows this: which files it leaves out is decided by Iceberg while it plans"
@@ -165,8 +184,9 @@ def _checked(spec: TableSpec, values: Mapping[str, Value], options: Mapping[str,
         raise explain(error, spec.name) from None
 
 
-def _foretell_statistics(health: TableHealth, name: str, values: Mapping[str, Value]) -> Preview:
+def _foretell_statistics(name: str, profile: Profile, spec: TableSpec, values: Mapping[str, Value]) -> Preview:
     """Whether there is something to count."""
+    health = health_of(profile, spec)
     if health.snapshot_id is None:
         return Preview(name, False, "the table has no snapshot")
     wanted = values.get("snapshot_id", health.snapshot_id)
@@ -178,6 +198,22 @@ def _foretell_statistics(health: TableHealth, name: str, values: Mapping[str, Va
     if name == "compute_partition_stats" and not any(health.specs.values()):
         raise ConfigurationError("the table has no partitions")
     return Preview(name, True, "a statistics file would be written; no file of the table changes")
+
+
+def _foretell_position_deletes(profile: Profile, spec: TableSpec, values: Mapping[str, Value]) -> Preview:
+    health, options = health_of(profile, spec), _options(PROCEDURES["rewrite_position_delete_files"], values)
+    return foretell_position_deletes(health, health.deletes, options, (_WHERE_NARROWS,) if "where" in values else ())
+
+
+_FORETOLD: Mapping[str, Callable[[Profile, TableSpec, Mapping[str, Value]], Preview]] = {
+    "rewrite_data_files": _foretell_rewrite,
+    "rewrite_position_delete_files": _foretell_position_deletes,
+    "compute_table_stats": partial(_foretell_statistics, "compute_table_stats"),
+    "compute_partition_stats": partial(_foretell_statistics, "compute_partition_stats"),
+    "add_files": foretell_add_files,
+    "register_table": foretell_register,
+}
+"""By procedure: what it would do. Those that move a branch have ``MOVES``."""
 
 
 def _found(

@@ -1,8 +1,10 @@
 """Snapshots expired, with regard for branches, tags, readers, running rewrites and unfinished appends."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from types import MappingProxyType
+from typing import cast
 
 from pyiceberg.table import Table
 
@@ -33,6 +35,7 @@ from iceberg_assets.tables import protected_since
 _NAME = "expire_snapshots"
 _AT_ONCE = 2_000
 """So many snapshots are expired by one call: what a driver has to hold does not grow with how many there are."""
+_FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ def expire_snapshots(
     *,
     now: datetime,
     gc_handling: bool = False,
+    arguments: Mapping[str, object] = MappingProxyType({}),
 ) -> Maintained:
     """Expire what the policy lets go, once for all dates.
 
@@ -67,22 +71,24 @@ def expire_snapshots(
 
     Args:
         gc_handling: also where the table's ``gc.enabled`` is false: it is switched on meanwhile.
+        arguments: further ones of the CALL; with ``snapshot_ids`` just these go.
     """
+    only = _ids_of(arguments)
 
     def left_alone(before: TableHealth) -> Outcome | None:
         if not gc_handling and (reason := forbidden(before)):
             return _outcome(Status.SKIPPED, reason)
-        foreseen = _foresee(spec, without_leftovers(before), now, _kept_for_appends(profile, spec))
+        foreseen = _foresee(spec, without_leftovers(before), now, _kept_for_appends(profile, spec), only)
         if foreseen.obstacle:
             return replace(_outcome(Status.SKIPPED, foreseen.obstacle), retryable=True)
         return None if foreseen.going else _outcome(Status.NOTHING_TO_DO, _kept(before, foreseen))
 
     def operate(before: TableHealth, _held: Lease) -> Outcome:
-        foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec))
+        foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec), only)
         refusal = None
         try:
             for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
-                execute(spark(), _statement(profile, spec, cut_off, foreseen.retain_last))
+                execute(spark(), _statement(profile, spec, cut_off, foreseen.retain_last, arguments))
         except EngineError as error:
             refusal = error
         left = {snapshot.id for snapshot in health_of(profile, spec).snapshots}
@@ -104,7 +110,9 @@ def expire_snapshots(
     return on_the_table(spark, profile, spec, days, expiry, operate, left_alone=left_alone, gc_handling=gc_handling)
 
 
-def foretell_expiry(profile: Profile, spec: TableSpec, *, now: datetime) -> Preview:
+def foretell_expiry(
+    profile: Profile, spec: TableSpec, *, now: datetime, arguments: Mapping[str, object] = MappingProxyType({})
+) -> Preview:
     """What :func:`expire_snapshots` would do, with the files that only those snapshots hold. Needs no Spark.
 
     Unfinished appends are left as they are, and not asked about: what an expiry keeps for them is a note.
@@ -112,18 +120,20 @@ def foretell_expiry(profile: Profile, spec: TableSpec, *, now: datetime) -> Prev
     health = without_leftovers(health_of(profile, spec))
     if reason := forbidden(health):
         return Preview(_NAME, False, reason)
-    foreseen = _foresee(spec, health, now, None)
+    foreseen = _foresee(spec, health, now, None, _ids_of(arguments))
     notes = foreseen.notes
     if spec.source:
         notes += ("appends that are under way when it runs may keep more",)
     if foreseen.obstacle or not foreseen.going:
         return Preview(_NAME, False, foreseen.obstacle or _kept(health, foreseen), notes=notes)
     going = frozenset(snapshot.id for snapshot in foreseen.going)
+    by_id = _ids_of(arguments)
+    which = "that were named" if by_id else f"before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z}"
     removes = _only_held_by(load(profile, spec), going)
     return Preview(
         _NAME,
         True,
-        f"{len(going)} of {len(health.snapshots)} snapshots before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z} would go, "
+        f"{len(going)} of {len(health.snapshots)} snapshots {which} would go, "
         f"and {format_count(len(removes), 'file')} that only they hold",
         removes,
         tuple(snapshot.id for snapshot in foreseen.going),
@@ -136,15 +146,34 @@ def _kept_for_appends(profile: Profile, spec: TableSpec) -> datetime | None:
     return protected_since(profile, spec) if spec.source else None
 
 
-def _foresee(spec: TableSpec, health: TableHealth, now: datetime, keep_from: datetime | None) -> _Expiry:
+def _ids_of(arguments: Mapping[str, object]) -> frozenset[int]:
+    return frozenset(cast("Sequence[int]", arguments.get("snapshot_ids", ())))
+
+
+def _foresee(
+    spec: TableSpec, health: TableHealth, now: datetime, keep_from: datetime | None, only: frozenset[int]
+) -> _Expiry:
+    """Args: only: the snapshots that are to go, whatever their age; none: what the policy lets go."""
     policy = spec.maintenance.expire
+    if only:
+        # Iceberg takes its own cut-off beside them otherwise.
+        policy = policy.model_copy(update={"older_than": now - _FIRST_MOMENT})
     going = expirable(health, policy, now, keep_from)
+    going += tuple(one for one in health.snapshots if one.id in only and one not in going)
     return _Expiry(
         *expire_arguments(health, policy, now, keep_from),
         going,
-        against_protection(health, policy, now, keep_from),
+        _not_these(health, only) or against_protection(health, policy, going, now, keep_from),
         tuple(_notes(spec, health, now, {one.id for one in going}, keep_from)),
     )
+
+
+def _not_these(health: TableHealth, only: frozenset[int]) -> str | None:
+    """Why snapshots cannot go that were asked for by their ids."""
+    if unknown := sorted(only - {one.id for one in health.snapshots}):
+        return f"the table has no snapshot {', '.join(map(str, unknown))}: nothing was expired"
+    heads = [f"{one.snapshot_id} ({one.kind} {one.name})" for one in health.refs if one.snapshot_id in only]
+    return f"refs are at snapshots that were to go: {', '.join(heads)}; nothing was expired" if heads else None
 
 
 def _notes(
@@ -196,7 +225,9 @@ def _only_held_by(table: Table, going: frozenset[int]) -> dict[str, int]:
     return {path: len(table.io.new_input(path)) if size is None else size for path, size in held.items()}
 
 
-def _statement(profile: Profile, spec: TableSpec, cut_off: datetime, retain_last: int) -> str:
+def _statement(
+    profile: Profile, spec: TableSpec, cut_off: datetime, retain_last: int, arguments: Mapping[str, object]
+) -> str:
     return call(
         profile.catalog.name,
         _NAME,
@@ -205,6 +236,7 @@ def _statement(profile: Profile, spec: TableSpec, cut_off: datetime, retain_last
         retain_last=retain_last,
         # The paths to delete come to the driver partition by partition.
         stream_results=True,
+        **arguments,
     )
 
 

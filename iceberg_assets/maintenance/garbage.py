@@ -77,10 +77,25 @@ def strangers(profiles: Sequence[Profile], health: TableHealth, landing_places: 
     for identity, profile in catalogs.items():
         at_home = identity == _identity(profiles[0])
         where = "" if at_home else f" of profile '{profile.name}'"
-        for identifier, theirs in _tables(profile, without=health.table if at_home else None):
-            if overlap(own, theirs):
-                found.append(f"table {format_identifier(identifier)}{where} is at {', '.join(theirs)}")
+        found += _overlapping(profile, own, where, without=health.table if at_home else None)
     return found
+
+
+def located_in(profile: Profile, location: str, properties: Mapping[str, str]) -> list[str]:
+    """The tables of a catalog that share a place with one that is none of them, as words that name each.
+
+    Raises:
+        TableUnreadableError: as of :func:`strangers`.
+    """
+    return list(_overlapping(profile, places(location, properties)))
+
+
+def _overlapping(
+    profile: Profile, own: Sequence[str], where: str = "", without: tuple[str, ...] | None = None
+) -> Iterator[str]:
+    for identifier, theirs in _tables(profile, without):
+        if overlap(own, theirs):
+            yield f"table {format_identifier(identifier)}{where} is at {', '.join(theirs)}"
 
 
 def _identity(profile: Profile) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException, ValidationException
-from pyiceberg.expressions import AlwaysTrue, EqualTo
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table, TableProperties
@@ -95,7 +95,7 @@ def write_next(profile: Profile, table_uuid: str, decide: Callable[[Sequence[Lea
 def _rows(table: Table | None, table_uuid: str) -> list[LeaseRow]:
     if table is None:
         return []
-    found = table.scan(row_filter=EqualTo("table_uuid", table_uuid)).to_arrow().to_pylist()
+    found = table.scan(row_filter=f"table_uuid == '{table_uuid}'").to_arrow().to_pylist()
     return [LeaseRow(**row) for row in found]
 
 

@@ -66,7 +66,10 @@ def maintain(operation: Operation, spark: Session, profile: Profile, spec: Table
             arguments = procedure_of(operation).call_arguments(asked.values, now)
             return rewrite_manifests(spark, profile, spec, days, arguments=arguments)
         case Operation.EXPIRE_SNAPSHOTS:
-            return expire_snapshots(spark, profile, spec, days, now=now, gc_handling=asked.gc_handling)
+            further = _further(asked.values)
+            return expire_snapshots(
+                spark, profile, spec, days, now=now, gc_handling=asked.gc_handling, arguments=further
+            )
         case Operation.REMOVE_ORPHANS:
             gc = asked.gc_handling
             return remove_orphans(spark, profile, spec, days, now=now, gc_handling=gc, **_elsewhere(asked))
@@ -88,7 +91,7 @@ def foretell(operation: Operation, profile: Profile, spec: TableSpec, asked: Ask
             arguments = procedure_of(operation).call_arguments(asked.values, now)
             return dict.fromkeys(asked.days, foretell_manifests(profile, spec, arguments=arguments))
         case Operation.EXPIRE_SNAPSHOTS:
-            return dict.fromkeys(asked.days, foretell_expiry(profile, spec, now=now))
+            return dict.fromkeys(asked.days, foretell_expiry(profile, spec, now=now, arguments=_further(asked.values)))
         case Operation.REMOVE_ORPHANS:
             return dict.fromkeys(asked.days, foretell_orphans(profile, spec, now=now, **_elsewhere(asked)))
 
@@ -103,6 +106,9 @@ def procedure_of(operation: Operation) -> Procedure:
     return next(one for one in PROCEDURES.values() if one.asset == operation.value)
 
 
+_FURTHER = ("snapshot_ids", "max_concurrent_deletes", "clean_expired_metadata")
+"""Arguments of ``expire_snapshots`` that no policy has: they are of one call."""
+
 OFFERED: Mapping[Operation, Sequence[str]] = {
     Operation.COMPACT: [
         "strategy",
@@ -110,7 +116,7 @@ OFFERED: Mapping[Operation, Sequence[str]] = {
         *(one.name for one in PROCEDURES["rewrite_data_files"].options if not one.refused),
     ],
     Operation.REWRITE_MANIFESTS: [one.name for one in PROCEDURES["rewrite_manifests"].arguments],
-    Operation.EXPIRE_SNAPSHOTS: ["older_than", "retain_last"],
+    Operation.EXPIRE_SNAPSHOTS: ["older_than", "retain_last", *_FURTHER],
     Operation.REMOVE_ORPHANS: ["older_than", "prefix_mismatch_mode", "equal_schemes", "equal_authorities"],
 }
 """By operation: the arguments and options of its procedure that may stand in for the policy's."""
@@ -131,7 +137,8 @@ def with_values(spec: TableSpec, operation: Operation, asked: Asked) -> TableSpe
         case Operation.COMPACT:
             changed = {"compact": _compact(policy, values)}
         case Operation.EXPIRE_SNAPSHOTS:
-            changed = {"expire": policy.expire.model_dump() | _aged(values, asked.now)}
+            own = {name: value for name, value in values.items() if name not in _FURTHER}
+            changed = {"expire": policy.expire.model_dump() | _aged(own, asked.now)}
         case Operation.REMOVE_ORPHANS:
             changed = {"orphans": policy.orphans.model_dump() | _aged(values, asked.now)}
         case Operation.REWRITE_MANIFESTS:
@@ -152,6 +159,10 @@ def _compact(policy: MaintenancePolicy, values: Mapping[str, Value]) -> dict[str
         own["sort_order"] = None  # type: ignore[assignment]
     declared = policy.compact
     return {**declared.model_dump(), **own, "options": {**declared.options, **options}}
+
+
+def _further(values: Mapping[str, Value]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if name in _FURTHER}
 
 
 def _aged(values: Mapping[str, Value], now: datetime) -> dict[str, Value | timedelta]:

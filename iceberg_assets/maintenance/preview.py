@@ -17,6 +17,7 @@ class Preview:
         reason: one sentence with the numbers behind that.
         removes: path and bytes of the files that the table would not refer to any more (compaction, manifests,
             position deletes), or that would be deleted (expiry, orphans).
+        adds: of those that it would refer to from then on, where that is known beforehand (``add_files``).
         snapshots: those that would leave the table (expiry), or main (a rollback).
         details: further figures, by metadata key.
         modified: of files that would be deleted for their age (orphans): when they were last written.
@@ -31,6 +32,7 @@ class Preview:
     details: Mapping[str, int | float | str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     modified: Mapping[str, datetime] = field(default_factory=dict)
+    adds: Mapping[str, int] = field(default_factory=dict)
 
 
 def sizes(files: Iterable[DataFile | DeleteFile | Manifest]) -> dict[str, int]:

@@ -22,6 +22,8 @@ from iceberg_assets.job import (
     run,
 )
 from iceberg_assets.job.summary import NAMED
+from iceberg_assets.notify import Failed, notify
+from iceberg_assets.orchestration.failures import reason_of
 from iceberg_assets.orchestration.resources import iceberg_spark, resource_key
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spec.model import SpecModel
@@ -80,7 +82,10 @@ def catalog_job(
 
 
 def catalog_job_definitions(job: CatalogJob) -> dg.Definitions:
-    """Job and schedule, also for locations that are not made of components."""
+    """Job and schedule, also for locations that are not made of components.
+
+    Where the profile says whom to tell of failures there is a sensor, too.
+    """
     attributes, key = job.attributes, resource_key(job.profile)
     made = _job(job, key)
     schedules = []
@@ -94,7 +99,12 @@ def catalog_job_definitions(job: CatalogJob) -> dg.Definitions:
                 default_status=dg.DefaultScheduleStatus[attributes.schedule.upper()],
             )
         )
-    return dg.Definitions(jobs=[made], schedules=schedules, resources={key: iceberg_spark(job.profile.name, job.root)})
+    return dg.Definitions(
+        jobs=[made],
+        schedules=schedules,
+        sensors=[_told_of_death(job, made)] if job.profile.on_failure.tells else [],
+        resources={key: iceberg_spark(job.profile.name, job.root)},
+    )
 
 
 def _job(job: CatalogJob, key: str) -> dg.JobDefinition:
@@ -119,6 +129,28 @@ def _job(job: CatalogJob, key: str) -> dg.JobDefinition:
         maintain_catalog()
 
     return maintain
+
+
+def _told_of_death(job: CatalogJob, made: dg.JobDefinition) -> dg.SensorDefinition:
+    """Who is told of failures hears of a run that ended before it could tell of its tables."""
+
+    @dg.run_failure_sensor(
+        name=f"{job.attributes.name}_failures",
+        monitored_jobs=[made],
+        default_status=dg.DefaultSensorStatus[job.attributes.schedule.upper()],
+        description="Tells of runs of the job that died, as on_failure of its profile says.",
+    )
+    def tell(context: dg.RunFailureSensorContext) -> None:
+        events = context.get_step_failure_events()
+        # A failure with words of its own came after the run had told of each table.
+        if any(event.step_failure_data.user_failure_data for event in events):
+            return
+        reason = reason_of(events[0]) if events else context.failure_event.message or "the run died"
+        all_tables = Failed(f"catalog {job.profile.catalog.name}", None, (), reason)
+        for said in notify(job.profile, context.dagster_run.run_id, [all_tables]):
+            context.log.warning(said)
+
+    return tell
 
 
 def _maintained(context: dg.OpExecutionContext, job: CatalogJob, key: str) -> Summary:

@@ -39,7 +39,7 @@ def failure_sensor(tables: Sequence[TableAsset], status: dg.DefaultSensorStatus)
 def tell_of_run(context: dg.RunFailureSensorContext, tables: Sequence[TableAsset]) -> Iterator[str]:
     """Tell of a failed run, once for each profile that its tables are of; yields what went wrong with that."""
     run = context.dagster_run
-    reasons = {event.step_key: _reason(event) for event in context.get_step_failure_events()}
+    reasons = {event.step_key: reason_of(event) for event in context.get_step_failure_events()}
     died = context.failure_event.message or "the run died"
     by_profile: dict[str, list[TableAsset]] = {}
     for table in tables:
@@ -72,7 +72,8 @@ def _failed(
             yield Failed(table.spec.name, name, days, died)
 
 
-def _reason(event: dg.DagsterEvent) -> str:
+def reason_of(event: dg.DagsterEvent) -> str:
+    """Why a step failed, in its own words where it has some."""
     data = event.step_failure_data
     given = data.user_failure_data
     if given is not None and given.description:

@@ -29,9 +29,6 @@ Kind = Literal[
 Value = bool | int | float | str | datetime | timedelta | tuple[str, ...] | tuple[int, ...] | Mapping[str, str]
 """A checked value. A moment is a point in time, or how long ago it was."""
 
-_MOST = 2**31 - 1
-"""The largest number that Java's Integer.parseInt takes."""
-
 
 @dataclass(frozen=True)
 class Argument:

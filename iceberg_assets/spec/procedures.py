@@ -256,6 +256,28 @@ _ALL = (
         ),
     ),
     Procedure(
+        "add_files",
+        "Data files that are there already made files of the table, where they lie.",
+        "AddFilesProcedure, SparkTableUtil",
+        (
+            Argument(
+                "source_table",
+                "text",
+                "Their folder, as parquet.`/path`, orc.`/path` or avro.`/path`; or a table of the session catalog.",
+                required=True,
+            ),
+            Argument("partition_filter", "map", "Only those of such partitions, by the names of Hive's folders."),
+            Argument("check_duplicate_files", "flag", "Refuse files that the table has already.", "true"),
+            Argument("parallelism", "count", "Threads that read the files' footers.", "1"),
+        ),
+    ),
+    Procedure(
+        "register_table",
+        "A table that no catalog knows any more put into this one, by its newest metadata file.",
+        "RegisterTableProcedure",
+        (Argument("metadata_file", "text", "Path of the metadata file.", required=True),),
+    ),
+    Procedure(
         "compute_table_stats",
         "Numbers of distinct values written to a statistics file.",
         "ComputeTableStatsProcedure, ComputeTableStatsSparkAction",

@@ -62,6 +62,20 @@ class Job:
             on(event)
         return summary
 
+    def start(self, text: str, project: Path) -> "subprocess.Popen[str]":
+        """The same as a process of its own, in a group of its own with its JVM."""
+        self.settings(text)
+        command = ["-c", "from iceberg_assets.cli import app; app()", "maintain", str(self.folder / "job.conf")]
+        more = {"PYTHONUNBUFFERED": "1", "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+        return subprocess.Popen(
+            [sys.executable, *command],
+            cwd=project,
+            env=os.environ | more,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
     def verdicts(self, summary: Summary) -> dict[str, str]:
         return {name.removeprefix(f"{self.namespace}."): one.verdict for name, one in summary.tables.items()}
 
@@ -216,6 +230,20 @@ def test_what_a_killed_run_left_switched_on_is_put_back_by_the_next_one(job: Job
     assert "gc.enabled is false" in job.run(_no_spark).tables[job.name("left")].reason
 
 
+def test_what_a_run_had_switched_on_when_it_was_killed_is_put_back(job: Job, project: Path) -> None:
+    """A SIGKILL at the very moment, while its JVM begins: the next run needs none to see it."""
+    lake.stray(job.table("killed", 1, gc_enabled="false"))
+    child = job.start("gc_handling.enabled: true, iceberg_assets.orphans: remove", project)
+    while job.properties("killed") == {"gc.enabled": "false"}:
+        assert child.poll() is None
+        time.sleep(0.05)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.communicate()
+    assert job.properties("killed") == {"gc.enabled": "true", GC_BEFORE: "false"}
+    job.run(_no_spark)
+    assert job.properties("killed") == {"gc.enabled": "false"}
+
+
 def test_orphans_are_set_aside_unless_the_catalogs_file_says_otherwise(job: Job, spark: "SparkSession") -> None:
     made = job.table("clean", 1)
     stray = lake.stray(made)
@@ -232,14 +260,7 @@ def test_a_stop_is_waited_for_and_the_next_run_carries_on(job: Job, spark: "Spar
     for name in names:
         job.table(name, 6)
     text = "parallelism: 1, iceberg_assets.orphans: off"
-    job.settings(text)
-    child = subprocess.Popen(
-        [sys.executable, "-c", "from iceberg_assets.cli import app; app()", "maintain", str(job.folder / "job.conf")],
-        cwd=project,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    child = job.start(text, project)
     # Its lease is taken before the JVM has begun: the first table is at hand.
     while not job.leases():
         assert child.poll() is None

@@ -129,5 +129,5 @@ def test_what_a_reader_has_still_to_read_is_kept(scene):
     state = untouched(scene.profile, spec)
     outcome = expire_snapshots(lambda: scene.spark, scene.profile, guarded, [SECOND], now=later).outcomes[SECOND]
     assert (outcome.status, outcome.green) == (Status.SKIPPED, False)
-    assert "by the retention of their own that main has" in outcome.reason
+    assert "by the retention of main" in outcome.reason
     assert untouched(scene.profile, spec) == state
