@@ -56,15 +56,16 @@ def of_the_page(spark, profile, project, namespace, tmp_path, monkeypatch) -> di
     spark.conf.unset("spark.wap.id")
     staged = catalog.load_table(spec.table).metadata.snapshots[-1].snapshot_id
     spark.sql("SELECT 100L AS id, TIMESTAMP '2024-01-30 05:00:00+00:00' AS ts, 'x' AS name").write.parquet(
-        f"{tmp_path}/there/ts_day=2024-01-30"
+        f"{tmp_path}/there"
     )
+    flat = scene.table({}, {}, by="", name="flat")
     lost = scene.table({}, {}, name="lost")
     metadata = catalog.load_table(lost.table).metadata_location
     spark.sql(f"DROP TABLE {scene.sql(lost)}")
     stray = Path(catalog.load_table(spec.table).location().removeprefix("file:")) / "data" / "stray.parquet"
     stray.write_text("nobody's")
     os.utime(stray, (0, 0))
-    for one in (spec, lost):
+    for one in (spec, flat, lost):
         folder = project / "defs" / f"{namespace}_{one.table[-1]}"
         folder.mkdir(parents=True)
         (folder / "defs.yaml").write_text(DECLARED.format(table=one.name))
@@ -72,6 +73,7 @@ def of_the_page(spark, profile, project, namespace, tmp_path, monkeypatch) -> di
     return {
         "scene": scene,
         "events": spec,
+        "flat": flat,
         "demo": namespace,
         "stray": stray,
         "BEFORE": before,
@@ -96,7 +98,7 @@ def test_each_command_of_the_page_does_what_it_says(of_the_page: Mapping[str, An
         for one in json.loads(result.output):
             assert one.get("due", one.get("status") == "done"), (command, one)
     assert not of_the_page["stray"].exists()
-    assert (100, "x") in {(row[0], row[2]) for row in scene.rows(spec)}
+    assert (100, "x") in {(row[0], row[2]) for row in scene.rows(of_the_page["flat"])}
     assert scene.profile.pyiceberg().table_exists((of_the_page["demo"], "lost"))
 
 

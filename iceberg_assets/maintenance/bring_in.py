@@ -10,6 +10,7 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance.garbage import located_in
 from iceberg_assets.maintenance.maintained import health_of
 from iceberg_assets.maintenance.measure import load
@@ -31,8 +32,8 @@ def foretell_add_files(profile: Profile, spec: TableSpec, values: Mapping[str, V
     """Which files would be added. Of a table of the session catalog Spark alone knows.
 
     Raises:
-        ConfigurationError: raw files of the table land there, which an append would bring a second time; or the table
-            has some of the files already.
+        ConfigurationError: raw files of the table land there, which an append would bring a second time; the table has
+            some of the files already; or its partitions are not those of the folders.
     """
     source = str(values["source_table"])
     if not (found := _FOLDER.match(source)):
@@ -44,7 +45,14 @@ def foretell_add_files(profile: Profile, spec: TableSpec, values: Mapping[str, V
             "does not know what add_files brings, and would bring it again"
         )
     files = list(_files(profile, spec, folder, cast("Mapping[str, str]", values.get("partition_filter", {}))))
-    known = {place_of(file.path).path for file in health_of(profile, spec).files}
+    health = health_of(profile, spec)
+    folders = {part.partition("=")[0] for one in files for part in _within(one, folder)[:-1] if "=" in part}
+    if files and folders not in _identities(health):
+        raise ConfigurationError(
+            f"the folders of {folder} are by {', '.join(sorted(folders)) or 'nothing'}, and {spec.name} has no spec of "
+            "just these columns as they are: add_files reads partitions off the folders' names alone"
+        )
+    known = {place_of(file.path).path for file in health.files}
     double = [file.path for file in files if place_of(file.path).path in known]
     if double and values.get("check_duplicate_files", True):
         raise ConfigurationError(f"{spec.name} has {len(double)} of the files of {folder} already: {double[0]}")
@@ -58,8 +66,21 @@ def _files(profile: Profile, spec: TableSpec, folder: str, only: Mapping[str, st
     assert isinstance(io, PyArrowFileIO)
     wanted = {f"{name}={value}" for name, value in only.items()}
     for file in files_below(io, folder):
-        if wanted <= set(file.path.removeprefix(folder).split("/")):
+        if wanted <= set(_within(file, folder)):
             yield file
+
+
+def _within(file: StoredFile, folder: str) -> list[str]:
+    return file.path.removeprefix(folder.rstrip("/")).strip("/").split("/")
+
+
+def _identities(health: TableHealth) -> list[set[str | None]]:
+    """The columns of each partition spec that has columns as they are, and nothing else."""
+    return [
+        {health.schema.find_column_name(field.source_id) for field in fields}
+        for fields in health.specs.values()
+        if all(field.transform == "identity" for field in fields)
+    ]
 
 
 def foretell_register(profile: Profile, spec: TableSpec, values: Mapping[str, Value]) -> Preview:

@@ -90,13 +90,12 @@ def _compact_date(
         if outcome := _left_alone(spec, health, unit, day, now, force):
             return outcome, health
         try:
-            outcome = _rewrite(spark, profile, spec, health, unit, health.dates[day], held, where)
+            return _rewrite(spark, profile, spec, health, unit, health.dates[day], held, where)
         except MainMovedError as moved:
-            outcome = _outcome(Status.SKIPPED, str(moved), retryable=True)
+            health = health_of(profile, spec, health)
             if not last:
-                health = health_of(profile, spec, health)
                 continue
-        return outcome, health_of(profile, spec, health)
+            return _outcome(Status.SKIPPED, str(moved), retryable=True), health
     raise AssertionError("unreachable")
 
 
@@ -207,21 +206,25 @@ def _rewrite(
     due: DateHealth,
     held: Lease,
     condition: str | None,
-) -> Outcome:
+) -> tuple[Outcome, TableHealth]:
+    """The outcome and the health after it, which is read once for each commit: it lists every file of the table."""
     where = condition or where_clause(spec, health, unit)
     try:
         commits = rewrite(spark, profile, spec, health, where, held) if due.groups else ()
         hashed = spec.maintenance.compact.verify != "rows"
-        cleared = clear(spark, profile, spec, health_of(profile, spec), unit, where, hashed=hashed)
+        after = health_of(profile, spec, health)
+        cleared = clear(spark, profile, spec, after, unit, where, hashed=hashed)
         require_rows(profile, spec, held, cleared.commits)
     except EngineError as error:
-        return refused(Operation.COMPACT, error)
+        return refused(Operation.COMPACT, error), health_of(profile, spec, health)
     except RowsChangedError as changed:
-        return replace(_outcome(Status.FAILED, str(changed)), rows_preserved=False)
-    after = health_of(profile, spec)
+        failed = replace(_outcome(Status.FAILED, str(changed)), rows_preserved=False)
+        return failed, health_of(profile, spec, health)
+    after = health_of(profile, spec, after)
     if due.groups and not (commits or cleared.commits) and after.snapshot_id != health.snapshot_id:
-        return _outcome(Status.SKIPPED, "main moves: what was due was gone before the rewrite began", retryable=True)
-    return _measured(due, commits, cleared, _deletes(after, unit), condition)
+        gone = "main moves: what was due was gone before the rewrite began"
+        return _outcome(Status.SKIPPED, gone, retryable=True), after
+    return _measured(due, commits, cleared, _deletes(after, unit), condition), after
 
 
 def _measured(

@@ -32,12 +32,15 @@ class Maintained:
 
 
 def health_of(profile: Profile, spec: TableSpec, before: TableHealth | None = None) -> TableHealth:
-    """The table's health now; ``before``, an earlier one, spares reading again what is as it was.
+    """The table's health now; ``before``, one of this very run, spares reading again what is as it was.
 
     Raises:
         ConfigurationError: there is no such table.
     """
-    health = read_health(profile, spec, before=before)
+    table = load_target(profile, spec)
+    if table is not None and before is not None and table.metadata_location == before.metadata_location:
+        return before
+    health = read_health(profile, spec, before=before, loaded=table) if table is not None else None
     if health is None:
         raise ConfigurationError(
             f"there is no table {spec.name} in the catalog '{profile.catalog.name}' of profile '{profile.name}': "

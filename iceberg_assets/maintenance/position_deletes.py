@@ -90,7 +90,7 @@ def clear(
     except EngineError as error:
         return Cleared(before, before, refusal=error)
     commits = replacements(spark(), profile, spec, health.snapshot_id, where, hashed=hashed)
-    return Cleared(before, count_kinds(of_unit(health_of(profile, spec), unit))["position"], commits)
+    return Cleared(before, count_kinds(of_unit(health_of(profile, spec, health), unit))["position"], commits)
 
 
 def count_kinds(deletes: Sequence[DeleteFile]) -> dict[str, int]:

@@ -1,10 +1,13 @@
 """What the rule names is what the engine rewrites, whatever the table's dates are made of."""
 
+from collections import Counter
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from iceberg_assets.health import read
+from iceberg_assets.health.entries import read_entries
 from iceberg_assets.maintenance import compact, health_of
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import Status, TableSpec
@@ -68,6 +71,20 @@ def test_what_is_wider_than_a_date_is_compacted_with_one_of_its_dates(spark, pro
     assert done.outcomes[SECOND].status is Status.DONE
     assert done.after.data_files == 1
     assert rows(spark, spec) == before
+
+
+def test_each_manifest_is_read_once_at_most_however_many_dates_there_are(spark, profile, namespace, monkeypatch):
+    """Each commit writes the lists of all the table's files anew: to read them again and again is most of the time."""
+    spec, listed = table_of(spark, namespace, "ts", "TIMESTAMP", "PARTITIONED BY (days(ts))"), Counter()
+
+    def counted(io, manifest, bounds_of, real=read_entries):
+        listed[manifest.manifest_path] += 1
+        return real(io, manifest, bounds_of)
+
+    monkeypatch.setattr(read, "read_entries", counted)
+    done = compact(lambda: spark, profile, spec, [FIRST, SECOND], now=NOW)
+    assert [one.status for one in done.outcomes.values()] == [Status.DONE, Status.DONE]
+    assert max(listed.values()) == 1, listed
 
 
 def test_where_nothing_is_due_no_spark_is_asked_for(spark, profile, namespace):
