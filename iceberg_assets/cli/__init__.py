@@ -1,6 +1,18 @@
 """The command line: look at the project's tables, append to them, maintain them, and settle what their ledgers say."""
 
-from iceberg_assets.cli import append, call, health, history, ledger, maintain, metrics, quarantine, sql, undo
+from iceberg_assets.cli import (
+    append,
+    call,
+    health,
+    history,
+    import_conf,
+    ledger,
+    maintain,
+    metrics,
+    quarantine,
+    sql,
+    undo,
+)
 from iceberg_assets.cli.common import app, declared_tables
 
 # In the order of the help; each module adds its commands to the application.
@@ -11,6 +23,7 @@ __all__ = [
     "declared_tables",
     "health",
     "history",
+    "import_conf",
     "ledger",
     "maintain",
     "metrics",
