@@ -10,6 +10,7 @@ from pathlib import Path
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles.packages import excluded
 
 _LOG = logging.getLogger(__name__)
 # What tells Spark's resolver where to look, and its JVM how to get there.
@@ -17,8 +18,17 @@ _OF_RESOLVER = ("spark.jars.", "spark.driver.extraJavaOptions")
 
 
 def jars(profile: Profile) -> list[Path]:
-    """Where Spark 4.1's resolver (Ivy) keeps the profile's packages, fetched or not."""
-    return [_jar(profile, package) for package in profile.packages]
+    """The profile's own jars, and where Spark 4.1's resolver (Ivy) keeps its packages, fetched or not."""
+    return [*map(Path, profile.jars), *(_jar(profile, package) for package in profile.maven)]
+
+
+def resolver_settings(profile: Profile) -> dict[str, str]:
+    """What makes Spark's resolver fetch the profile's packages, without what is there already or nobody needs."""
+    return {
+        "spark.jars.packages": ",".join(profile.maven),
+        "spark.jars.excludes": ",".join(excluded(profile.maven)),
+        "spark.jars.ivy": str(ivy_home(profile)),
+    }
 
 
 def ivy_home(profile: Profile) -> Path:
@@ -59,11 +69,11 @@ def _resolve(profile: Profile, log: int) -> None:
     assert spark is not None
     assert spark.origin is not None
     home = Path(spark.origin).parent
-    given = {"spark.jars.ivy": str(ivy_home(profile)), **profile.spark}
+    given = {**profile.spark, **resolver_settings(profile)}
     settings = [f"--conf={name}={value}" for name, value in given.items() if name.startswith(_OF_RESOLVER)]
     with tempfile.NamedTemporaryFile(suffix=".py") as nothing:
         subprocess.run(
-            [home / "bin" / "spark-submit", "--packages", ",".join(profile.packages), *settings, nothing.name],
+            [home / "bin" / "spark-submit", *settings, nothing.name],
             env=os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
             stdout=log,
             stderr=log,
@@ -72,7 +82,7 @@ def _resolve(profile: Profile, log: int) -> None:
 
 
 def _missing(profile: Profile) -> list[str]:
-    return [package for package in profile.packages if not _jar(profile, package).is_file()]
+    return [package for package in profile.maven if not _jar(profile, package).is_file()]
 
 
 def _jar(profile: Profile, package: str) -> Path:

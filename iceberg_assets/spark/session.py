@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark.jars import fetch_jars, ivy_home, jars
+from iceberg_assets.spark.jars import fetch_jars, jars, resolver_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,8 @@ def settings(profile: Profile) -> dict[str, str]:
     rendered, local = profile.spark_settings(), jars(profile)
     if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in local):
         return rendered | {"spark.driver.extraClassPath": os.pathsep.join(map(str, local))}
-    return rendered | {"spark.jars.packages": ",".join(profile.packages), "spark.jars.ivy": str(ivy_home(profile))}
+    own = {"spark.jars": ",".join(profile.jars)} if profile.jars else {}
+    return rendered | own | resolver_settings(profile)
 
 
 def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] | None" = None) -> "SparkSession":
@@ -45,6 +46,8 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
     """
     profile.prepare()
     require_java()
+    # A catalog that cannot be reached is said so in one sentence here, by an exception of Java's after half a minute.
+    profile.require_reachable()
     # Spark looks its own host name up, which fails or is slow on many machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     fetch_jars(profile)

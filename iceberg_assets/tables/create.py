@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import Profile, overlap
+from iceberg_assets.profiles import Profile, on_s3, overlap
 from iceberg_assets.spark import in_brief, literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import STATE_NAMESPACE
@@ -32,8 +32,13 @@ def check_places(profile: Profile, spec: TableSpec, location: str | None = None)
     """
     if spec.source is None:
         return
-    raw, place = spec.source.root, location or profile.catalog.warehouse
-    if overlap([raw], [place]):
+    raw, place = spec.source.root, location or profile.catalog.place
+    if on_s3(raw) and profile.store is None:
+        raise ConfigurationError(
+            f"{spec.name}: source.path lands in {raw}, and profile '{profile.name}' has no store: say there how it is "
+            "reached, at least by its region"
+        )
+    if place and overlap([raw], [place]):
         raise ConfigurationError(
             f"{spec.name}: source.path lands in {raw}, and the table's files lie in {place}: neither may contain the "
             "other, because maintenance removes unknown files from a table's location. Move one of them"
