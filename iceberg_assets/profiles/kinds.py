@@ -120,7 +120,7 @@ KINDS: Mapping[str, Kind] = {
             "sigv4.session_token": Names("rest.session-token", "client.session-token"),
         },
         required=("uri",),
-        pyiceberg={"type": "rest"},
+        pyiceberg={"py-catalog-impl": "iceberg_assets.profiles.rest.BoundedRestCatalog"},
         told_by=("warehouse",),
     ),
     "jdbc": Kind(
