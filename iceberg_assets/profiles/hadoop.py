@@ -21,7 +21,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.serializers import FromInputFile
-from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table import CommitTableResponse, StagedTable, Table
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
@@ -67,7 +67,8 @@ class HadoopCatalog(MetastoreCatalog):
             raise TableAlreadyExistsError(f"there is a table {'.'.join(staged.name())} already")
         return self.load_table(staged.name())
 
-    def _create_staged_table(  # type: ignore[override]
+    @override
+    def _create_staged_table(
         self,
         identifier: Name,
         schema: Any,
@@ -75,9 +76,7 @@ class HadoopCatalog(MetastoreCatalog):
         partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
         sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
-    ) -> Any:
-        from pyiceberg.table import StagedTable
-
+    ) -> StagedTable:
         name = self.identifier_to_tuple(identifier)
         place = self._place(name)
         if location is not None and location.rstrip("/") != place:
@@ -128,11 +127,11 @@ class HadoopCatalog(MetastoreCatalog):
             metadata_location=current.metadata_location if current else None,
         )
         if current and metadata == current.metadata:
-            return CommitTableResponse(metadata=metadata, metadata_location=current.metadata_location)
+            return _committed(metadata, current.metadata_location)
         version = self._version(current.metadata_location) + 1 if current else 1
         if not self._publish(metadata, name, version):
             raise CommitFailedException(f"{'.'.join(name)}: version {version} has been committed by somebody else")
-        return CommitTableResponse(metadata=metadata, metadata_location=self._file(name, version))
+        return _committed(metadata, self._file(name, version))
 
     def _publish(self, metadata: TableMetadata, name: Identifier, version: int) -> bool:
         content = metadata.model_dump_json(exclude_none=True).encode()
@@ -294,3 +293,7 @@ class HadoopCatalog(MetastoreCatalog):
     def _version(file: str) -> int:
         found = _VERSION.fullmatch(file.rpartition("/")[2])
         return int(found[1]) if found else 0
+
+
+def _committed(metadata: TableMetadata, location: str) -> CommitTableResponse:
+    return CommitTableResponse.model_validate({"metadata": metadata, "metadata-location": location})

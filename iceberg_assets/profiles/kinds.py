@@ -6,6 +6,9 @@ classes CatalogProperties, AwsProperties and RESTCatalogProperties, and PyIceber
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+from iceberg_assets.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,18 @@ class Extra:
 
     module: str
     extra: str
+
+
+def require(extra: Extra, who: str) -> None:
+    """Refuse where Python lacks what an extra of the package brings.
+
+    Raises:
+        ConfigurationError: names the extra.
+    """
+    if find_spec(extra.module) is None:
+        raise ConfigurationError(
+            f"{who} needs the Python package {extra.module}: pip install 'iceberg-assets[{extra.extra}]'"
+        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +120,7 @@ KINDS: Mapping[str, Kind] = {
             "sigv4.session_token": Names("rest.session-token", "client.session-token"),
         },
         required=("uri",),
-        pyiceberg={"type": "rest"},
+        pyiceberg={"py-catalog-impl": "iceberg_assets.profiles.rest.BoundedRestCatalog"},
         told_by=("warehouse",),
     ),
     "jdbc": Kind(

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec
 
 from pyiceberg.catalog import Catalog, load_catalog
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles.catalog import CatalogSettings
-from iceberg_assets.profiles.kinds import Extra
+from iceberg_assets.profiles.kinds import require
 from iceberg_assets.profiles.packages import extras
 from iceberg_assets.profiles.store import Store
 from iceberg_assets.profiles.values import without_secrets
@@ -62,18 +61,6 @@ def open_pyiceberg(profile: str, catalog: CatalogSettings, store: Store | None, 
         raise _refused(profile, catalog, store, error) from None
     except Exception as error:  # noqa: BLE001 (every driver has exceptions of its own)
         raise _refused(profile, catalog, store, error) from None
-
-
-def require(extra: Extra, who: str) -> None:
-    """Refuse where Python lacks what an extra of the package brings.
-
-    Raises:
-        ConfigurationError: names the extra.
-    """
-    if find_spec(extra.module) is None:
-        raise ConfigurationError(
-            f"{who} needs the Python package {extra.module}: pip install 'iceberg-assets[{extra.extra}]'"
-        )
 
 
 def no_sqlite(profile: str, file: str, error: object) -> ConfigurationError:

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import fsspec
 from pydantic import Field, SecretStr, field_validator
 
+from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles.kinds import RAW_ON_S3, require
 from iceberg_assets.profiles.values import Flag, Secret, Text
 from iceberg_assets.spec.model import SpecModel
 
@@ -149,6 +151,29 @@ class Store(Access):
             "default_cache_type": "none",
         }
         return fsspec.filesystem("s3", **options)
+
+
+def file_system(store: Store | None, place: str) -> fsspec.AbstractFileSystem:
+    """The file system that a place is listed and read by, without a JVM.
+
+    Raises:
+        ConfigurationError: it is in an object store, and the profile has none, or Python lacks what reads it.
+    """
+    if not on_s3(place):
+        return fsspec.core.url_to_fs(place)[0]
+    if store is None:
+        raise ConfigurationError(f"{place} is in an object store, and the profile has no store: say how it is reached")
+    require(RAW_ON_S3, place)
+    return store.filesystem(urlsplit(place).netloc)
+
+
+def failures(place: str) -> tuple[type[Exception], ...]:
+    """What a file system raises where a place does not answer, or refuses; on local disk nothing is expected to."""
+    if not on_s3(place):
+        return ()
+    from botocore.exceptions import BotoCoreError
+
+    return (OSError, BotoCoreError)
 
 
 def on_s3(place: str | None) -> bool:

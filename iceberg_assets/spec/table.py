@@ -154,12 +154,13 @@ class Source(SpecModel):
     @property
     def root(self) -> str:
         """The longest part of the path that no date and no wildcard is in."""
+        scheme, separator, path = self.path.rpartition("://")
         parts = []
-        for part in PurePosixPath(self.path).parts:
+        for part in PurePosixPath(path).parts:
             if re.search(r"[%*?\[{]", part):
                 break
             parts.append(part)
-        return str(PurePosixPath(*parts)) if parts else "."
+        return f"{scheme}{separator}{PurePosixPath(*parts)}" if parts else "."
 
 
 class Dates(SpecModel):

@@ -132,7 +132,9 @@ class _Append:
         pending = {}
         for day in days:
             try:
-                arrival = arrived(self.spec, self.partition(day), state, self.now(), again=self.replaces)
+                arrival = arrived(
+                    self.spec, self.partition(day), state, self.now(), again=self.replaces, store=self.profile.store
+                )
             except SourceError as error:
                 self.failed(day, error)
                 continue
@@ -155,7 +157,10 @@ class _Append:
         """By date: the footers of files with rows, of the dates whose footers fit the table."""
         table = load_target(self.profile, self.spec)
         columns = fields_of(table.schema()) if table else ()
-        inspected = {day: inspect(self.spec, files, columns, keep=self.replaces) for day, files in pending.items()}
+        store = self.profile.store
+        inspected = {
+            day: inspect(self.spec, files, columns, keep=self.replaces, store=store) for day, files in pending.items()
+        }
         try:
             judged = self.prepared(inspected)
         except SourceError as error:
@@ -193,7 +198,7 @@ class _Append:
         for _ in range(_ROUNDS):
             table = load_target(self.profile, self.spec)
             columns = None if table is None else fields_of(table.schema())
-            judged = judge(self.spec, inspected, columns)
+            judged = judge(self.spec, inspected, columns, self.profile.store)
             if not any(inspected[day].footers for day in judged.notes):
                 return judged
             if ensure_table(self.spark(), self.profile, self.spec, judged.columns):
