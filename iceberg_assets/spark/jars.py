@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,11 @@ from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.profiles.packages import excluded
 
+OWN_JAR = Path(__file__).parents[1] / "jvm" / "flat-location-provider.jar"
+"""What this package itself adds to Iceberg, see docs/flat-location.md."""
+
 _LOG = logging.getLogger(__name__)
+_RUNTIME = re.compile(r":iceberg-spark-runtime-(\d+\.\d+)_")
 # What tells Spark's resolver where to look, and its JVM how to get there.
 _OF_RESOLVER = ("spark.jars.", "spark.driver.extraJavaOptions")
 
@@ -20,6 +25,12 @@ _OF_RESOLVER = ("spark.jars.", "spark.driver.extraJavaOptions")
 def jars(profile: Profile) -> list[Path]:
     """The profile's own jars, and where Spark 4.1's resolver (Ivy) keeps its packages, fetched or not."""
     return [*map(Path, profile.jars), *(_jar(profile, package) for package in profile.maven)]
+
+
+def runtime_of(profile: Profile) -> tuple[str | None, str]:
+    """The Spark that the profile's Iceberg is made for, such as ``4.1``, and its coordinate; None: it has none."""
+    found = (_RUNTIME.search(package) for package in profile.maven)
+    return next(((match[1], match.string) for match in found if match), (None, ""))
 
 
 def resolver_settings(profile: Profile) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark.jars import fetch_jars, jars, resolver_settings
+from iceberg_assets.spark.jars import OWN_JAR, fetch_jars, jars, resolver_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,9 +29,10 @@ def settings(profile: Profile) -> dict[str, str]:
     """
     rendered, local = profile.spark_settings(), jars(profile)
     if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in local):
-        return rendered | {"spark.driver.extraClassPath": os.pathsep.join(map(str, local))}
-    own = {"spark.jars": ",".join(profile.jars)} if profile.jars else {}
-    return rendered | own | resolver_settings(profile)
+        return rendered | {"spark.driver.extraClassPath": os.pathsep.join(map(str, [*local, OWN_JAR]))}
+    # The same way as Iceberg's: a class loader that finds this one alone does not find what it is made from.
+    own = [*filter(None, [rendered.get("spark.jars")]), *profile.jars, str(OWN_JAR)]
+    return rendered | {"spark.jars": ",".join(own)} | resolver_settings(profile)
 
 
 def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] | None" = None) -> "SparkSession":
@@ -60,8 +61,11 @@ def _get_or_create(given: dict[str, str]) -> "SparkSession":
     return SparkSession.builder.config(map=dict(given)).getOrCreate()
 
 
-def require_java() -> None:
+def require_java() -> str:
     """Refuse a machine without Java, or with one that Spark does not run on.
+
+    Returns:
+        Where it is, and its version, for people.
 
     Raises:
         ConfigurationError: names the Java that was looked at and the way out.
@@ -79,3 +83,4 @@ def require_java() -> None:
     if version is None or int(version[1]) < OLDEST_JAVA:
         found = version[1] if version else f"an unknown version ({banner.strip()[:80]})"
         raise ConfigurationError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is {found}: {way_out}")
+    return f"{java} is Java {version[1]}"

@@ -13,6 +13,7 @@ from iceberg_assets.spec.table import PartitionField
 from iceberg_assets.tables.declared import check_columns, check_table
 from iceberg_assets.tables.evolve import sql_type
 from iceberg_assets.tables.fields import Field
+from iceberg_assets.tables.location_provider import require_provider
 from iceberg_assets.tables.source import differing_in_case
 from iceberg_assets.tables.target import load_target, sql_name
 
@@ -55,7 +56,8 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
 
     Raises:
         ConfigurationError: the declaration does not fit the columns, the places overlap, or Iceberg refuses the table:
-            a property's value, a transform of a type that has it not, a catalog that cannot be written to.
+            a property's value, a transform of a type that has it not, a catalog that cannot be written to. Or Spark
+            lacks the class that would say where its files go.
     """
     existing = load_target(profile, spec)
     if existing is not None:
@@ -66,6 +68,7 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
     check_places(profile, spec)
     schema = _schema(spark, spec, columns)
     check_columns(spec, {field.name: field.dataType.typeName() for field in schema.fields})
+    require_provider(spark, spec)
     try:
         for namespace in ((STATE_NAMESPACE,), spec.table[:-1]):
             statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"
