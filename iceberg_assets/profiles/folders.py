@@ -140,10 +140,14 @@ class ObjectFolders(Folders):
     @override
     def remove(self, place: str) -> None:
         self._files.invalidate_cache()
+        found = self._files.find(place, withdirs=True, detail=True)
+        folders = [name for name, one in found.items() if one["type"] == "directory"]
         self._files.rm(place, recursive=True)
-        bucket, key = _key(place)
-        with suppress(OSError):
-            self._files.call_s3("delete_object", Bucket=bucket, Key=f"{key}/")
+        # Some stores keep folders as such, and have to be told of each; to the others this says nothing.
+        for folder in (*sorted(folders, reverse=True), "/".join(_key(place))):
+            bucket, _, key = folder.partition("/")
+            with suppress(OSError):
+                self._files.call_s3("delete_object", Bucket=bucket, Key=f"{key}/")
 
     @override
     def create(self, place: str, content: bytes) -> bool:

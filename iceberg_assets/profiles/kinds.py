@@ -87,9 +87,13 @@ KINDS: Mapping[str, Kind] = {
         required=("uri",),
         # With the metastore's locks commits hung on 2.3.10; without them it compares, since 2.3.10 and 4.0.
         spark={"hadoop.iceberg.engine.hive.lock-enabled": "false"},
-        # PyIceberg's own locks always, and never compares: beside writers that compare and do not lock, it would
-        # overwrite their commits.
-        pyiceberg={"py-catalog-impl": "iceberg_assets.profiles.hive.ComparingHiveCatalog"},
+        pyiceberg={
+            # PyIceberg's own locks always, and never compares: beside writers that compare and do not lock, it would
+            # overwrite their commits.
+            "py-catalog-impl": "iceberg_assets.profiles.hive.ComparingHiveCatalog",
+            # Column types as Spark's client (2.3) writes them; metastores 2.3 refuse a table with newer names.
+            "hive.hive2-compatible": "true",
+        },
         extra=Extra("thrift", "hive"),
     ),
     "glue": Kind(
