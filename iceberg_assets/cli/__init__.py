@@ -3,6 +3,7 @@
 from iceberg_assets.cli import (
     append,
     call,
+    doctor,
     health,
     history,
     import_conf,
@@ -21,6 +22,7 @@ __all__ = [
     "append",
     "call",
     "declared_tables",
+    "doctor",
     "health",
     "history",
     "import_conf",

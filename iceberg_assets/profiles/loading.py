@@ -114,19 +114,32 @@ def _absolute(path: str, root: Path) -> str:
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-((?:[^}])*))?\}")
 
 
-def _from_environment(value: Any, where: str) -> Any:
-    """The value with every ``${NAME}`` and ``${NAME:-default}`` in it replaced."""
-    if isinstance(value, dict):
-        return {key: _from_environment(item, where) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_from_environment(item, where) for item in value]
-    if not isinstance(value, str):
-        return value
+def _from_environment(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The settings with every ``${NAME}`` and ``${NAME:-default}`` in them replaced.
+
+    Raises:
+        ConfigurationError: names every variable that is not set and has no default.
+    """
+    unset: dict[str, None] = {}
 
     def substitute(match: re.Match[str]) -> str:
         found = os.environ.get(match[1]) or match[2]
         if found is None:
-            raise ConfigurationError(f"{where} needs the environment variable {match[1]}, which is not set")
-        return found
+            unset[match[1]] = None
+        return found or ""
 
-    return _VARIABLE.sub(substitute, value)
+    def filled(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: filled(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [filled(item) for item in value]
+        return _VARIABLE.sub(substitute, value) if isinstance(value, str) else value
+
+    result: dict[str, Any] = filled(settings)
+    if unset:
+        many = len(unset) > 1
+        raise ConfigurationError(
+            f"{where} needs the environment variable{'s' if many else ''} {', '.join(unset)}, which "
+            f"{'are' if many else 'is'} not set"
+        )
+    return result

@@ -20,6 +20,7 @@ from iceberg_assets.tables.fit import Problem, in_words
 from iceberg_assets.tables.footers import Footer
 from iceberg_assets.tables.intake import Inspected, Judged, arrived, inspect, judge
 from iceberg_assets.tables.ledger import Ledger
+from iceberg_assets.tables.location_provider import provider_notes
 from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown
@@ -118,6 +119,7 @@ class _Append:
         self.profile.prepare()
         if (table := load_target(self.profile, self.spec)) is not None:
             self.standing = check_table(self.spec, table)
+        self.standing += provider_notes(self.profile, self.spec, table.properties if table else self.spec.properties)
         pending = self.unseen(sorted(set(days)))
         if pending and (fitting := self.fitting(pending)):
             self.together_else_alone(fitting)

@@ -1,14 +1,30 @@
 """A location provider of the table's own: asked for before the table is made, since Iceberg asks at the first write."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import in_brief, literal
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.flat_location import IMPLEMENTATION, PROVIDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def provider_notes(profile: Profile, spec: TableSpec, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """What a flat location means for others who write the table.
+
+    Args:
+        properties: of the table, or those that it is about to get.
+    """
+    if profile.catalog.type != "glue" or properties.get(IMPLEMENTATION) != PROVIDER:
+        return ()
+    return (
+        f"{spec.name} has a flat location, which Glue's own optimizers do not know: leave them off, or what they "
+        "compact goes where Iceberg's default puts it",
+    )
 
 
 def require_provider(spark: "SparkSession", spec: TableSpec) -> None:
