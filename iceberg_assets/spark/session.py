@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark.jars import OWN_JAR, fetch_jars, jars, resolver_settings
+from iceberg_assets.spark.jars import OWN_JAR, fetch_jars, jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+_CLASS_PATH = "spark.driver.extraClassPath"
 
 Session = Callable[[], "SparkSession"]
 """Gives the Spark session; called only where there is work, so that finding none starts no JVM."""
 
 
 def settings(profile: Profile) -> dict[str, str]:
-    """All Spark settings of a profile, its jars included.
+    """All Spark settings of a profile, with its jars, which :func:`fetch_jars` has brought.
 
-    Jars that Spark's resolver (Ivy) fetched before are put on the class path as they are: that starts faster than
-    resolving them again, and works offline.
+    The driver has them on its class path as they are: that starts faster than resolving them again, and works offline.
+    Executors of a cluster are sent them, every one: where ``spark.jars`` is set, Spark sends no packages beside it.
     """
-    rendered, local = profile.spark_settings(), jars(profile)
-    if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in local):
-        return rendered | {"spark.driver.extraClassPath": os.pathsep.join(map(str, [*local, OWN_JAR]))}
-    # The same way as Iceberg's: a class loader that finds this one alone does not find what it is made from.
-    own = [*filter(None, [rendered.get("spark.jars")]), *profile.jars, str(OWN_JAR)]
-    return rendered | {"spark.jars": ",".join(own)} | resolver_settings(profile)
+    rendered, local = profile.spark_settings(), [str(jar) for jar in (*jars(profile), OWN_JAR)]
+    rendered[_CLASS_PATH] = os.pathsep.join([*filter(None, [rendered.get(_CLASS_PATH)]), *local])
+    if not rendered.get("spark.master", "").startswith("local"):
+        rendered["spark.jars"] = ",".join([*filter(None, [rendered.get("spark.jars")]), *local])
+    return rendered
 
 
 def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] | None" = None) -> "SparkSession":
