@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-catalog bench-conflicts bench-expiry bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations screenshots clean
+.PHONY: help setup demo bench-append bench-catalog bench-conflicts bench-expiry bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations jar screenshots clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -67,6 +67,9 @@ bench-intake: $(READY) ## 10,000 footers, and a date against a ledger of a milli
 
 docs-operations: $(READY) ## the tables of docs/operations.md, from what is declared of Iceberg's procedures
 	$(BIN)/python -m iceberg_assets_tests.operations_page
+
+jar: $(READY) ## iceberg_assets/jvm compiled anew, which needs no JDK; see docs/flat-location.md
+	$(BIN)/python -m iceberg_assets_tests.jar
 
 screenshots: $(READY) ## pictures of the UI for the docs, of what the last `make demo` left
 	$(BIN)/python -m iceberg_assets_tests.daemon.screenshots

@@ -26,7 +26,7 @@ def make(catalog: Catalog, name: str, partitions: PartitionSpec = _BY_DAY, **pro
         name,
         _SCHEMA,
         partition_spec=partitions,
-        properties={key.replace("_", "."): properties[key] for key in properties},
+        properties={key.replace("__", "-").replace("_", "."): properties[key] for key in properties},
     )
 
 

@@ -63,7 +63,7 @@ def test_the_instance_limits_its_pools(tmp_path: Path) -> None:
 
 def test_the_compose_file_opens_ports_on_this_machine_only() -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    assert set(compose["services"]) == {"code", "webserver", "daemon"}
+    assert set(compose["services"]) == {"store", "database", "metastore", "code", "webserver", "daemon"}
     ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
     assert ports
     assert all(port.startswith("127.0.0.1:") for port in ports)

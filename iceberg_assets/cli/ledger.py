@@ -21,6 +21,7 @@ from iceberg_assets.cli.common import (
     print_table,
 )
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.profiles.place import one_spelling
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables import operator
 from iceberg_assets.tables.claims import Claim, Entry
@@ -97,7 +98,7 @@ def forget(
                 "rows are in. They are taken to be; if you know better: --date or --file, with --rows-are-gone"
             )
     else:
-        paths = [str(Path(path).absolute()) if "://" not in path else path for path in file or ()]
+        paths = [str(Path(path).absolute()) if "://" not in path else one_spelling(path) for path in file or ()]
         told = list(
             operator.forget(found, spec, days=dates_of(spec, date), files=paths, rows_are_gone=rows_are_gone, do=yes)
         )

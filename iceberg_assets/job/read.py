@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.hocon import hocon_text, parse_hocon
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.profiles import documents
 from iceberg_assets.spec.model import explain
@@ -37,27 +38,8 @@ def _yaml(file: Path) -> Any:
 
 
 def _hocon(file: Path) -> dict[str, Any]:
-    # It takes as long to import as the rest of the command line, and one command needs it.
-    from pyhocon import ConfigFactory, ConfigTree
-    from pyhocon.exceptions import ConfigException
-    from pyparsing import ParseBaseException
-
-    try:
-        text = file.read_text(encoding="utf-8")
-        found = ConfigFactory.parse_string(_PLACEHOLDER.sub(r'\1"\2"\3', text), basedir=str(file.parent))
-    except OSError as error:
-        raise ConfigurationError(f"{file} cannot be read ({error.strerror}): name the job's file") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{file} is not text in UTF-8 (byte {error.start}): save it as UTF-8") from error
-    except ParseBaseException as error:
-        # Its own words are its whole grammar.
-        line = f"line {error.lineno}, column {error.column}: {error.line.strip()[:80]!r}"
-        raise ConfigurationError(f"{file} is neither HOCON nor JSON from {line}") from None
-    except ConfigException as error:
-        raise ConfigurationError(f"{file}: {error}") from None
-    if not isinstance(found, ConfigTree):
-        raise ConfigurationError(f"{file}: expected keys such as catalog at the top, got a list")
-    return {key: _plain(value) for key, value in found.as_plain_ordered_dict().items()}
+    found = parse_hocon(_PLACEHOLDER.sub(r'\1"\2"\3', hocon_text(file)), file)
+    return {key: _plain(value) for key, value in found.items()}
 
 
 def _plain(value: Any) -> Any:

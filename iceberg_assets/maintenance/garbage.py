@@ -73,9 +73,9 @@ def strangers(profiles: Sequence[Profile], health: TableHealth, landing_places: 
     found = [f"raw files land in {place}" for place in landing_places if overlap([place], places(health.location, {}))]
     found += [f"a symbolic link leads from {link} to {target}" for link, target in _links_out(health.location)]
     own = places(health.location, health.properties)
-    catalogs = {_identity(profile): profile for profile in reversed(profiles)}
+    catalogs = {profile.catalog.identity: profile for profile in reversed(profiles)}
     for identity, profile in catalogs.items():
-        at_home = identity == _identity(profiles[0])
+        at_home = identity == profiles[0].catalog.identity
         where = "" if at_home else f" of profile '{profile.name}'"
         found += _overlapping(profile, own, where, without=health.table if at_home else None)
     return found
@@ -98,11 +98,6 @@ def _overlapping(
             yield f"table {format_identifier(identifier)}{where} is at {', '.join(theirs)}"
 
 
-def _identity(profile: Profile) -> tuple[str, str]:
-    """What two profiles of one catalog have in common: a JDBC catalog is a database, and its name in there."""
-    return os.path.realpath(profile.catalog.uri.removeprefix("sqlite:///")), profile.catalog.name
-
-
 _seen: dict[tuple[object, tuple[str, ...]], tuple[str, Sequence[str]]] = {}
 """By catalog and table, the metadata file that was read last, and where it says that files are.
 
@@ -115,7 +110,7 @@ def _tables(profile: Profile, without: tuple[str, ...] | None) -> Iterator[tuple
     catalog = open_catalog(profile)
     names = [tuple(name) for namespace in _namespaces(catalog) for name in catalog.list_tables(namespace)]
     for name, pointer in metadata_pointers(profile, [name for name in names if name != without]).items():
-        known = _seen.get((_identity(profile), name))
+        known = _seen.get((profile.catalog.identity, name))
         if known is None or known[0] != pointer:
             try:
                 known = remember_places(profile, catalog.load_table(name))
@@ -130,7 +125,7 @@ def _tables(profile: Profile, without: tuple[str, ...] | None) -> Iterator[tuple
 def remember_places(profile: Profile, table: Table) -> tuple[str, Sequence[str]]:
     """Keep where a table keeps files, so that it need not be loaded for it while its metadata file is the same."""
     found = table.metadata_location, places(table.location(), table.properties)
-    _seen[_identity(profile), table.name()] = found
+    _seen[profile.catalog.identity, table.name()] = found
     return found
 
 

@@ -2,18 +2,22 @@
 
 from iceberg_assets.profiles.documents import documents
 from iceberg_assets.profiles.listing import Listed, Listing, list_catalog
+from iceberg_assets.profiles.loading import load_profile, profile_name, project_root
 from iceberg_assets.profiles.place import inside, local_path, overlap
-from iceberg_assets.profiles.profile import Profile, load_profile, profile_name, project_root
+from iceberg_assets.profiles.profile import Profile
+from iceberg_assets.profiles.store import Store, on_s3
 
 __all__ = [
     "Listed",
     "Listing",
     "Profile",
+    "Store",
     "documents",
     "inside",
     "list_catalog",
     "load_profile",
     "local_path",
+    "on_s3",
     "overlap",
     "profile_name",
     "project_root",

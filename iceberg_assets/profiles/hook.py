@@ -7,32 +7,20 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr
 
+from iceberg_assets.profiles.values import secret
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.units import Age
 
 
-def _secret(value: object) -> SecretStr | None:
-    """A text that is never shown; an empty one, as a variable that is not set leaves it, is none.
-
-    Raises:
-        ValueError: not a text. It is not repeated: it may hold half of a secret.
-    """
-    if isinstance(value, SecretStr) or value is None:
-        return value
-    if not isinstance(value, str):
-        raise ValueError("expected a text")
-    return SecretStr(value) if value else None
-
-
 def _url(value: object) -> SecretStr | None:
-    found = _secret(value)
+    found = secret(value)
     if found is not None and urlsplit(found.get_secret_value()).scheme not in ("http", "https"):
         raise ValueError("expected a URL that begins with http:// or https://")
     return found
 
 
 def _command(value: object) -> SecretStr | None:
-    found = _secret(value)
+    found = secret(value)
     try:
         shlex.split(found.get_secret_value() if found else "")
     except ValueError as error:

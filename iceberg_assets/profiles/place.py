@@ -26,6 +26,11 @@ def local_path(location: str) -> str | None:
     return os.path.realpath(path if os.path.lexists(path) else unquote(path))
 
 
+def one_spelling(path: str) -> str:
+    """The path of a file, by which it is known for good: whoever writes ``s3a`` means the file that others call s3."""
+    return re.sub(r"^s3[an]://", "s3://", path)
+
+
 def _place(location: str) -> PurePosixPath:
     """One spelling for one place: ``file:/a`` is ``file:///a``, s3a is s3, and a symbolic link is its target."""
     if (path := local_path(location)) is not None:

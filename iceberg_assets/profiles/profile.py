@@ -1,44 +1,27 @@
 """``Profile``: one catalog and the Spark that works on it, rendered to both engines from one source."""
 
 import os
-import re
 import sqlite3
 import tempfile
-from collections.abc import Mapping
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Self
 
-from pydantic import Field, ValidationError, model_validator
-from pyiceberg.catalog import Catalog, load_catalog
-from sqlalchemy.exc import DatabaseError, OperationalError
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pyiceberg.catalog import Catalog
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles.documents import documents
+from iceberg_assets.profiles.catalog import CatalogSettings
 from iceberg_assets.profiles.hook import Hook
+from iceberg_assets.profiles.kinds import WAIT_SECONDS
+from iceberg_assets.profiles.opening import no_sqlite, open_pyiceberg
+from iceberg_assets.profiles.packages import packages
 from iceberg_assets.profiles.production import Production
-from iceberg_assets.spec.model import SpecModel, explain
+from iceberg_assets.profiles.rendering import pyiceberg_catalog, spark_catalog
+from iceberg_assets.profiles.store import Store, on_s3
+from iceberg_assets.profiles.values import REDACTED, Settings
+from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.units import Age
-
-_SQLITE = "sqlite:///"
-# Longer than any commit of ours holds the database; SQLite's own default gives up after 5 s.
-_SQLITE_WAIT_SECONDS = 60
-
-
-class CatalogSettings(SpecModel):
-    """Where table names lead to metadata. Paths are absolute once a profile is loaded."""
-
-    name: str = Field(pattern=r"^[A-Za-z_]\w*$")
-    type: Literal["jdbc"]
-    uri: str
-    warehouse: str
-
-    @model_validator(mode="after")
-    def _sqlite_alone_is_known(self) -> Self:
-        if not self.uri.startswith(_SQLITE):
-            raise ValueError(f"uri: expected {_SQLITE}<path of the catalog's file>")
-        return self
 
 
 class HistorySettings(SpecModel):
@@ -52,7 +35,10 @@ class Profile(SpecModel):
 
     Attributes:
         name: what ``PROFILE`` or a table's ``profile`` selects it by.
-        packages: Maven coordinates that Spark needs, with exact versions.
+        store: the object store that the warehouse or raw files are in; None: neither is in one.
+        packages: Maven coordinates that Spark needs beside those of catalog and store; what they declare in their turn
+            has to be named as well. See :attr:`maven`.
+        jars: files that Spark needs, such as the one with a ``catalog_impl``. Absolute once a profile is loaded.
         spark: further Spark settings.
         history: of what was done.
         on_failure: who is told of failures.
@@ -62,16 +48,36 @@ class Profile(SpecModel):
 
     name: str
     catalog: CatalogSettings
-    packages: tuple[str, ...] = ()
-    spark: Mapping[str, str] = Field(default_factory=dict)
+    store: Store | None = None
+    packages: tuple[Annotated[str, Field(pattern=r"^[^:\s]+:[^:\s]+:[^:\s]+$")], ...] = ()
+    jars: tuple[str, ...] = ()
+    spark: Settings
     history: HistorySettings = HistorySettings()
     on_failure: Hook = Hook()
     production: Production | None = None
     shadow: bool = False
 
+    @field_validator("store")
+    @classmethod
+    def _an_empty_store_is_none(cls, value: Store | None, info: ValidationInfo) -> Store | None:
+        # Its variables may all be unset; with a warehouse on S3 AWS's own settings count then.
+        catalog = info.data.get("catalog")
+        local = catalog is None or (catalog.warehouse and not on_s3(catalog.warehouse))
+        return None if value and value.says_nothing and local else value
+
+    @model_validator(mode="after")
+    def _a_store_where_one_is_needed(self) -> Self:
+        if on_s3(self.catalog.warehouse) and self.store is None:
+            raise ValueError(f"store: the warehouse {self.catalog.warehouse} is in one; say how it is reached")
+        return self
+
+    @property
+    def maven(self) -> tuple[str, ...]:
+        """Maven coordinates of all that Spark needs, with exact versions."""
+        return packages(self.catalog, self.store, self.packages)
+
     def spark_settings(self) -> dict[str, str]:
-        """Spark settings of a lean session on this catalog; the profile's own come last and win."""
-        catalog = f"spark.sql.catalog.{self.catalog.name}"
+        """Spark settings of a lean session on this catalog, secrets in clear; the profile's own come last and win."""
         return {
             "spark.app.name": f"iceberg-assets {self.name}",
             "spark.ui.enabled": "false",
@@ -85,25 +91,17 @@ class Profile(SpecModel):
             "spark.scheduler.mode": "FAIR",
             # Spark's 200 makes expiry 3.6 times slower on two cores.
             "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
-            catalog: "org.apache.iceberg.spark.SparkCatalog",
-            f"{catalog}.type": "jdbc",
-            f"{catalog}.uri": f"jdbc:sqlite:file:{self.catalog.uri.removeprefix(_SQLITE)}",
-            f"{catalog}.jdbc.schema-version": "V1",
-            f"{catalog}.jdbc.busy_timeout": str(_SQLITE_WAIT_SECONDS * 1000),
-            f"{catalog}.warehouse": f"file://{self.catalog.warehouse}",
-            # Cached tables are 30 s old: counts before and after would be of the same snapshot.
-            f"{catalog}.cache-enabled": "false",
+            # What event log and UI, and what EXPLAIN and DESCRIBE EXTENDED leave out.
+            "spark.redaction.regex": REDACTED,
+            "spark.sql.redaction.options.regex": f"{REDACTED}|url",
+            **spark_catalog(self.catalog, self.store),
+            **(self.store.spark_hadoop() if self.store else {}),
             **self.spark,
         }
 
     def pyiceberg_properties(self) -> dict[str, str]:
-        """Properties of the PyIceberg catalog that sees the same tables."""
-        return {
-            "type": "sql",
-            "uri": f"{self.catalog.uri}?timeout={_SQLITE_WAIT_SECONDS}",
-            "warehouse": f"file://{self.catalog.warehouse}",
-            "init_catalog_tables": "true",
-        }
+        """Properties of the PyIceberg catalog that sees the same tables, secrets in clear."""
+        return pyiceberg_catalog(self.catalog, self.store)
 
     def require_writable(self) -> None:
         """Refuse where the profile is marked as one of production, and this is not a place that may write to it.
@@ -117,40 +115,40 @@ class Profile(SpecModel):
             self.production.require_here(self.name)
 
     def pyiceberg(self) -> Catalog:
-        """The catalog as PyIceberg sees it, without a JVM.
+        """The catalog as PyIceberg sees it, without a JVM; opened once a process.
 
         Raises:
-            OperationalError: its folder is missing: :meth:`prepare` makes it.
-            ConfigurationError: its file is not what it should be.
+            OperationalError: the folder of a catalog on SQLite is missing: :meth:`prepare` makes it.
+            ConfigurationError: it cannot be opened; names the key that is most likely wrong.
         """
-        try:
-            return _pyiceberg(self.catalog.name, tuple(self.pyiceberg_properties().items()))
-        except OperationalError:
-            raise
-        except DatabaseError as error:
-            raise self._no_catalog(error.orig) from error
+        return open_pyiceberg(self.name, self.catalog, self.store, self.pyiceberg_properties())
 
-    def _no_catalog(self, error: object) -> ConfigurationError:
-        return ConfigurationError(
-            f"profile '{self.name}', catalog.uri: {self.catalog.uri.removeprefix(_SQLITE)} is not usable as a SQLite "
-            f"catalog ({error}): move it out of the way, or name another file"
-        )
+    def require_reachable(self) -> None:
+        """Refuse where the catalog cannot be opened; one that only Spark knows is not asked.
+
+        Raises:
+            ConfigurationError: names the key that is most likely wrong.
+        """
+        if self.catalog.type or self.catalog.pyiceberg:
+            self.pyiceberg()
 
     def prepare(self) -> None:
-        """Make the catalog's file and the warehouse folder where they are missing.
+        """Make a catalog's file and a warehouse folder where they are local and missing.
 
         Raises:
             ConfigurationError: one of them cannot be made or written to.
         """
-        database, warehouse = Path(self.catalog.uri.removeprefix(_SQLITE)), Path(self.catalog.warehouse)
-        for folder, setting in ((database.parent, "catalog.uri"), (warehouse, "catalog.warehouse")):
-            _require_writable(folder, f"profile '{self.name}', {setting}")
+        if (warehouse := self.catalog.warehouse) and warehouse.startswith("/"):
+            _require_writable(Path(warehouse), f"profile '{self.name}', catalog.warehouse")
+        if (file := self.catalog.sqlite) is None:
+            return
+        _require_writable(Path(file).parent, f"profile '{self.name}', catalog.uri")
         try:
-            with sqlite3.connect(database, timeout=_SQLITE_WAIT_SECONDS) as connection:
+            with sqlite3.connect(file, timeout=WAIT_SECONDS) as connection:
                 # Readers and one writer at once; the setting stays in the file.
                 connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.Error as error:
-            raise self._no_catalog(error) from error
+            raise no_sqlite(self.name, file, error) from error
 
 
 def _require_writable(folder: Path, setting: str) -> None:
@@ -164,84 +162,3 @@ def _require_writable(folder: Path, setting: str) -> None:
             f"{setting}: the folder {folder} cannot be written to ({error.strerror}); "
             "give this user the right to write there, or name another folder"
         ) from error
-
-
-@cache
-def _pyiceberg(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
-    # Processes that begin with a new catalog at once trip over each other's CREATE TABLE, once for each of its two.
-    for _ in range(2):
-        try:
-            return load_catalog(name, **dict(properties))
-        except OperationalError as error:
-            if "already exists" not in str(error):
-                raise
-    return load_catalog(name, **dict(properties))
-
-
-def project_root(start: Path | None = None) -> Path:
-    """The nearest folder at or above ``start`` (the working directory) with a ``pyproject.toml``; else ``start``."""
-    start = (start or Path.cwd()).resolve()
-    return next((folder for folder in (start, *start.parents) if (folder / "pyproject.toml").is_file()), start)
-
-
-def profile_name(given: str | None) -> str:
-    """The profile that is meant: the one given, else that of the variable ``PROFILE``, else ``local``."""
-    return given or os.environ.get("PROFILE") or "local"
-
-
-def load_profile(name: str | None = None, root: Path | None = None) -> Profile:
-    """The profile of that name, else of the variable ``PROFILE``, else ``local``.
-
-    Args:
-        name: the profile's file, without ``.yaml``.
-        root: the project's folder: ``profiles/<name>.yaml`` there goes before the package's own, and relative
-            paths are read from there.
-
-    Raises:
-        ConfigurationError: no such profile, or a key of it is wrong.
-    """
-    root = root or project_root()
-    name = profile_name(name)
-    folders = (root / "profiles", Path(__file__).parent)
-    file = next((folder / f"{name}.yaml" for folder in folders if (folder / f"{name}.yaml").exists()), None)
-    if file is None:
-        known = sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
-        raise ConfigurationError(f"there is no profile '{name}': known are {', '.join(known)}")
-    try:
-        settings = next(iter(documents(file)), None) or {}
-        if not isinstance(settings, dict):
-            raise ConfigurationError(f"{file} is not usable: expected keys such as catalog, got {settings!r:.80}")
-        profile = Profile.model_validate({"name": name, **_from_environment(settings, str(file))})
-    except ValidationError as error:
-        raise explain(error, str(file)) from None
-    catalog = profile.catalog
-    absolute = {
-        "uri": f"{_SQLITE}{_absolute(catalog.uri.removeprefix(_SQLITE), root)}",
-        "warehouse": _absolute(catalog.warehouse.removeprefix("file://"), root),
-    }
-    return profile.model_copy(update={"catalog": catalog.model_copy(update=absolute)})
-
-
-def _absolute(path: str, root: Path) -> str:
-    return os.path.normpath(root / path)
-
-
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-((?:[^}])*))?\}")
-
-
-def _from_environment(value: Any, where: str) -> Any:
-    """The value with every ``${NAME}`` and ``${NAME:-default}`` in it replaced."""
-    if isinstance(value, dict):
-        return {key: _from_environment(item, where) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_from_environment(item, where) for item in value]
-    if not isinstance(value, str):
-        return value
-
-    def substitute(match: re.Match[str]) -> str:
-        found = os.environ.get(match[1]) or match[2]
-        if found is None:
-            raise ConfigurationError(f"{where} needs the environment variable {match[1]}, which is not set")
-        return found
-
-    return _VARIABLE.sub(substitute, value)

@@ -10,27 +10,29 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark.jars import fetch_jars, ivy_home, jars
+from iceberg_assets.spark.jars import OWN_JAR, fetch_jars, jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+_CLASS_PATH = "spark.driver.extraClassPath"
 
 Session = Callable[[], "SparkSession"]
 """Gives the Spark session; called only where there is work, so that finding none starts no JVM."""
 
 
 def settings(profile: Profile) -> dict[str, str]:
-    """All Spark settings of a profile, its jars included.
+    """All Spark settings of a profile, with its jars, which :func:`fetch_jars` has brought.
 
-    Jars that Spark's resolver (Ivy) fetched before are put on the class path as they are: that starts faster than
-    resolving them again, and works offline.
+    The driver has them on its class path as they are: that starts faster than resolving them again, and works offline.
+    Executors of a cluster are sent them, every one: where ``spark.jars`` is set, Spark sends no packages beside it.
     """
-    rendered, local = profile.spark_settings(), jars(profile)
-    if rendered.get("spark.master", "").startswith("local") and all(jar.is_file() for jar in local):
-        return rendered | {"spark.driver.extraClassPath": os.pathsep.join(map(str, local))}
-    return rendered | {"spark.jars.packages": ",".join(profile.packages), "spark.jars.ivy": str(ivy_home(profile))}
+    rendered, local = profile.spark_settings(), [str(jar) for jar in (*jars(profile), OWN_JAR)]
+    rendered[_CLASS_PATH] = os.pathsep.join([*filter(None, [rendered.get(_CLASS_PATH)]), *local])
+    if not rendered.get("spark.master", "").startswith("local"):
+        rendered["spark.jars"] = ",".join([*filter(None, [rendered.get("spark.jars")]), *local])
+    return rendered
 
 
 def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] | None" = None) -> "SparkSession":
@@ -45,6 +47,8 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
     """
     profile.prepare()
     require_java()
+    # A catalog that cannot be reached is said so in one sentence here, by an exception of Java's after half a minute.
+    profile.require_reachable()
     # Spark looks its own host name up, which fails or is slow on many machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     fetch_jars(profile)
@@ -57,8 +61,11 @@ def _get_or_create(given: dict[str, str]) -> "SparkSession":
     return SparkSession.builder.config(map=dict(given)).getOrCreate()
 
 
-def require_java() -> None:
+def require_java() -> str:
     """Refuse a machine without Java, or with one that Spark does not run on.
+
+    Returns:
+        Where it is, and its version, for people.
 
     Raises:
         ConfigurationError: names the Java that was looked at and the way out.
@@ -76,3 +83,4 @@ def require_java() -> None:
     if version is None or int(version[1]) < OLDEST_JAVA:
         found = version[1] if version else f"an unknown version ({banner.strip()[:80]})"
         raise ConfigurationError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is {found}: {way_out}")
+    return f"{java} is Java {version[1]}"

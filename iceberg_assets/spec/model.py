@@ -51,7 +51,7 @@ def explain(error: ValidationError, where: str) -> ConfigurationError:
         f"  {'.'.join(str(part) for part in details['loc']) or '(top level)'}: "
         f"{details['msg'].removeprefix('Value error, ')}"
         # Our own messages say what they got where it helps.
-        + ("" if details["type"] == "value_error" else f", got {details['input']!r:.80}")
+        + ("" if details["type"] in ("value_error", "missing") else f", got {details['input']!r:.80}")
         for details in error.errors()
     ]
     return ConfigurationError(f"{where} is not usable:\n" + "\n".join(lines))

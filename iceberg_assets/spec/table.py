@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
+from iceberg_assets.spec.flat_location import strange_fields, with_provider
 from iceberg_assets.spec.landing import ambiguity
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.names import STATE_NAMESPACE, is_reserved
@@ -71,7 +72,7 @@ def _properties(value: object) -> dict[str, str]:
     for name, given in value.items():
         if not isinstance(given, str | int | float | bool):
             raise ValueError(f"{name}: expected a text, a number or true/false")
-    return {str(name): _property(str(name), given) for name, given in value.items()}
+    return with_provider({str(name): _property(str(name), given) for name, given in value.items()})
 
 
 class PartitionField(SpecModel):
@@ -93,6 +94,12 @@ class PartitionField(SpecModel):
         if (self.func is not None) != (self.type == "date"):
             raise ValueError(f"type {self.type} {'needs' if self.func is None else 'takes no'} func")
         return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it may be called by: its column's name, and its own, which Iceberg makes of column and transform."""
+        suffix = {"identity": "", "bucket": "_bucket", "truncate": "_trunc", "date": f"_{self.func}"}[self.type]
+        return tuple(dict.fromkeys((self.col, self.col + suffix)))
 
 
 class Source(SpecModel):
@@ -147,12 +154,13 @@ class Source(SpecModel):
     @property
     def root(self) -> str:
         """The longest part of the path that no date and no wildcard is in."""
+        scheme, separator, path = self.path.rpartition("://")
         parts = []
-        for part in PurePosixPath(self.path).parts:
+        for part in PurePosixPath(path).parts:
             if re.search(r"[%*?\[{]", part):
                 break
             parts.append(part)
-        return str(PurePosixPath(*parts)) if parts else "."
+        return f"{scheme}{separator}{PurePosixPath(*parts)}" if parts else "."
 
 
 class Dates(SpecModel):
@@ -238,6 +246,14 @@ class TableSpec(SpecModel):
     def _only_a_source_is_derived_from(self) -> "TableSpec":
         if self.derive and self.source is None:
             raise ValueError("derive needs a source: without one nothing is written to the table")
+        return self
+
+    @model_validator(mode="after")
+    def _the_flat_location_shows_partition_fields(self) -> "TableSpec":
+        known = [name for field in self.partition_by for name in field.names]
+        # Not declared, it is the table's own, which is looked at where the table is.
+        if "partition_by" in self.model_fields_set and (strange := list(strange_fields(self.properties, known))):
+            raise ValueError("; ".join(f"properties.{one}" for one in strange))
         return self
 
     @property

@@ -20,6 +20,7 @@ from iceberg_assets.tables.fit import Problem, in_words
 from iceberg_assets.tables.footers import Footer
 from iceberg_assets.tables.intake import Inspected, Judged, arrived, inspect, judge
 from iceberg_assets.tables.ledger import Ledger
+from iceberg_assets.tables.location_provider import provider_notes
 from iceberg_assets.tables.publish import Publisher
 from iceberg_assets.tables.recover import Clock, recover, utc_now
 from iceberg_assets.tables.replace import count_unknown
@@ -118,6 +119,7 @@ class _Append:
         self.profile.prepare()
         if (table := load_target(self.profile, self.spec)) is not None:
             self.standing = check_table(self.spec, table)
+        self.standing += provider_notes(self.profile, self.spec, table.properties if table else self.spec.properties)
         pending = self.unseen(sorted(set(days)))
         if pending and (fitting := self.fitting(pending)):
             self.together_else_alone(fitting)
@@ -132,7 +134,9 @@ class _Append:
         pending = {}
         for day in days:
             try:
-                arrival = arrived(self.spec, self.partition(day), state, self.now(), again=self.replaces)
+                arrival = arrived(
+                    self.spec, self.partition(day), state, self.now(), again=self.replaces, store=self.profile.store
+                )
             except SourceError as error:
                 self.failed(day, error)
                 continue
@@ -155,7 +159,10 @@ class _Append:
         """By date: the footers of files with rows, of the dates whose footers fit the table."""
         table = load_target(self.profile, self.spec)
         columns = fields_of(table.schema()) if table else ()
-        inspected = {day: inspect(self.spec, files, columns, keep=self.replaces) for day, files in pending.items()}
+        store = self.profile.store
+        inspected = {
+            day: inspect(self.spec, files, columns, keep=self.replaces, store=store) for day, files in pending.items()
+        }
         try:
             judged = self.prepared(inspected)
         except SourceError as error:
@@ -193,7 +200,7 @@ class _Append:
         for _ in range(_ROUNDS):
             table = load_target(self.profile, self.spec)
             columns = None if table is None else fields_of(table.schema())
-            judged = judge(self.spec, inspected, columns)
+            judged = judge(self.spec, inspected, columns, self.profile.store)
             if not any(inspected[day].footers for day in judged.notes):
                 return judged
             if ensure_table(self.spark(), self.profile, self.spec, judged.columns):

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote, urlsplit
 
 from iceberg_assets.errors import SourceError
 from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles.place import one_spelling
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import Content
@@ -76,7 +77,15 @@ def _counts_by_reading(
         .collect()
     )
     by_path = {file.path: file for file in files}
-    return tuple(RowCount(by_path[unquote(urlparse(uri).path)], on, rows) for uri, on, rows in counted)
+    return tuple(RowCount(by_path[_path(uri)], on, rows) for uri, on, rows in counted)
+
+
+def _path(uri: str) -> str:
+    """What Spark calls a file, as it was listed."""
+    parts = urlsplit(uri)
+    return (
+        one_spelling(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}") if parts.netloc else unquote(parts.path)
+    )
 
 
 def _date_of(kind: "DataType", column: "Column") -> "Column":

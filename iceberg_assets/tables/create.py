@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import Profile, overlap
+from iceberg_assets.profiles import Profile, on_s3, overlap
 from iceberg_assets.spark import in_brief, literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import STATE_NAMESPACE
@@ -13,6 +13,7 @@ from iceberg_assets.spec.table import PartitionField
 from iceberg_assets.tables.declared import check_columns, check_table
 from iceberg_assets.tables.evolve import sql_type
 from iceberg_assets.tables.fields import Field
+from iceberg_assets.tables.location_provider import require_provider
 from iceberg_assets.tables.source import differing_in_case
 from iceberg_assets.tables.target import load_target, sql_name
 
@@ -32,8 +33,13 @@ def check_places(profile: Profile, spec: TableSpec, location: str | None = None)
     """
     if spec.source is None:
         return
-    raw, place = spec.source.root, location or profile.catalog.warehouse
-    if overlap([raw], [place]):
+    raw, place = spec.source.root, location or profile.catalog.place
+    if on_s3(raw) and profile.store is None:
+        raise ConfigurationError(
+            f"{spec.name}: source.path lands in {raw}, and profile '{profile.name}' has no store: say there how it is "
+            "reached, at least by its region"
+        )
+    if place and overlap([raw], [place]):
         raise ConfigurationError(
             f"{spec.name}: source.path lands in {raw}, and the table's files lie in {place}: neither may contain the "
             "other, because maintenance removes unknown files from a table's location. Move one of them"
@@ -50,7 +56,8 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
 
     Raises:
         ConfigurationError: the declaration does not fit the columns, the places overlap, or Iceberg refuses the table:
-            a property's value, a transform of a type that has it not, a catalog that cannot be written to.
+            a property's value, a transform of a type that has it not, a catalog that cannot be written to. Or Spark
+            lacks the class that would say where its files go.
     """
     existing = load_target(profile, spec)
     if existing is not None:
@@ -61,6 +68,7 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
     check_places(profile, spec)
     schema = _schema(spark, spec, columns)
     check_columns(spec, {field.name: field.dataType.typeName() for field in schema.fields})
+    require_provider(spark, spec)
     try:
         for namespace in ((STATE_NAMESPACE,), spec.table[:-1]):
             statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"

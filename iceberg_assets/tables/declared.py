@@ -7,6 +7,7 @@ from pyiceberg.transforms import VoidTransform
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spec import TableSpec
+from iceberg_assets.spec.flat_location import strange_fields
 from iceberg_assets.spec.names import is_reserved
 from iceberg_assets.spec.table import PartitionField
 from iceberg_assets.tables.source import differing_in_case, nearest
@@ -24,7 +25,8 @@ def check_columns(spec: TableSpec, columns: Mapping[str, str]) -> None:
     Raises:
         ConfigurationError: lists every mistake by its key path.
     """
-    _refuse(spec, "does not fit its columns", list(_about_columns(spec, columns)))
+    flat = (f"properties.{one}" for one in strange_fields(spec.properties, _declared_fields(spec)))
+    _refuse(spec, "does not fit its columns", [*_about_columns(spec, columns), *flat])
 
 
 def check_table(spec: TableSpec, table: Table) -> tuple[str, ...]:
@@ -42,6 +44,7 @@ def check_table(spec: TableSpec, table: Table) -> tuple[str, ...]:
         *_about_derived(spec, columns),
         *_about_names(columns),
         *_about_partitions(spec, table),
+        *_about_flat_location(spec, table),
     ]
     _refuse(spec, "does not fit the table that exists", mistakes)
     return tuple(_about_properties(spec, table))
@@ -99,6 +102,17 @@ def _about_partitions(spec: TableSpec, table: Table) -> Iterator[str]:
             f"partition_by: declared is {_layout(declared)}, and the table is partitioned by {_layout(there)}; declare "
             f"that, or change the table with ALTER TABLE {spec.name} ADD, DROP or REPLACE PARTITION FIELD"
         )
+
+
+def _declared_fields(spec: TableSpec) -> list[str]:
+    return [name for field in spec.partition_by for name in field.names]
+
+
+def _about_flat_location(spec: TableSpec, table: Table) -> Iterator[str]:
+    """What the table itself lists; of a column that older specs alone are made of, the paths of their files show it."""
+    known = [field.name for field in table.spec().fields] + list(table.schema().column_names)
+    for one in strange_fields(table.properties, known):
+        yield f"the table's {one}: no file of it can be written. ALTER TABLE {spec.name} SET TBLPROPERTIES mends it"
 
 
 def _transform(field: PartitionField) -> str:

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import track
 
+from iceberg_assets.profiles import Store, on_s3
+from iceberg_assets.profiles.store import failures, file_system
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.fields import Field, FieldType, ListOf, MapOf, Scalar, Struct
 from iceberg_assets.tables.source import RawFile
@@ -70,20 +72,24 @@ def date_column(spec: TableSpec) -> str | None:
 
 
 def read_footers(
-    files: Sequence[RawFile], null_free: Collection[str] = (), dates_of: str | None = None
+    files: Sequence[RawFile],
+    null_free: Collection[str] = (),
+    dates_of: str | None = None,
+    store: Store | None = None,
 ) -> tuple[tuple[Footer, ...], tuple[UnreadableFile, ...]]:
     """The footers of the files in their order, and the files that have none.
 
     Args:
         null_free: columns to be told whether they have a null.
         dates_of: the column to be told the rows' dates of.
+        store: the profile's, where the files lie in one.
     """
     footers: list[Footer] = []
     unreadable: list[UnreadableFile] = []
     shared: dict[tuple[Field, ...], tuple[Field, ...]] = {}
     console = Console(stderr=True)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
-        read = _in_batches(threads, files, partial(_read, null_free=tuple(null_free), dates_of=dates_of))
+        read = _in_batches(threads, files, partial(_read, null_free=tuple(null_free), dates_of=dates_of, store=store))
         hidden = not console.is_terminal or len(files) < _WORTH_A_BAR
         for found in track(read, "Reading footers", total=len(files), console=console, transient=True, disable=hidden):
             if isinstance(found, UnreadableFile):
@@ -102,13 +108,23 @@ def _in_batches(
         yield from threads.map(read, batch)
 
 
-def _read(file: RawFile, null_free: Collection[str], dates_of: str | None) -> Footer | UnreadableFile:
+def open_parquet(file: RawFile, store: Store | None) -> pq.ParquetFile:
+    """A raw file, of which nothing but the footer has been read."""
+    if not on_s3(file.path):
+        return pq.ParquetFile(file.path)
+    return pq.ParquetFile(file.path.partition("://")[2], filesystem=file_system(store, file.path))
+
+
+def _read(
+    file: RawFile, null_free: Collection[str], dates_of: str | None, store: Store | None
+) -> Footer | UnreadableFile:
     try:
-        metadata = pq.read_metadata(file.path)
+        with open_parquet(file, store) as opened_file:
+            metadata = opened_file.metadata
         fields = _fields(metadata.schema)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        # Only the machine gives its errors a number; what Arrow says of the content has none.
-        opened = not (isinstance(error, OSError) and error.errno)
+    except (pa.ArrowException, OSError, ValueError, *failures(file.path)) as error:
+        # Only the machine and the store give their errors a number; what Arrow says of the content has none.
+        opened = isinstance(error, pa.ArrowException | OSError | ValueError) and not getattr(error, "errno", None)
         return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0], opened)
     return Footer(
         file,

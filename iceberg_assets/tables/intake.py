@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from iceberg_assets.errors import SourceError
+from iceberg_assets.profiles import Store
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.claims import LedgerState
 from iceberg_assets.tables.fields import Field
@@ -61,13 +62,22 @@ class Judged:
     notes: Mapping[date, tuple[str, ...]]
 
 
-def arrived(spec: TableSpec, day: date, state: LedgerState, now: datetime, *, again: bool = False) -> Arrival:
+def arrived(
+    spec: TableSpec,
+    day: date,
+    state: LedgerState,
+    now: datetime,
+    *,
+    again: bool = False,
+    store: Store | None = None,
+) -> Arrival:
     """List a date's files against the ledger.
 
     Args:
         state: with the files of the date.
         now: what ``source.still_for`` is counted back from.
         again: take the files that are in the table for new ones, too.
+        store: the profile's, where the files lie in one.
 
     Raises:
         SourceError: nothing ever landed under the date, a file was replaced after it was appended, or one that is to
@@ -75,7 +85,7 @@ def arrived(spec: TableSpec, day: date, state: LedgerState, now: datetime, *, ag
     """
     assert spec.source is not None
     of_day = {path for path, file in state.confirmed.items() if file.day == day}
-    files = landed(spec, day) if of_day else raw_files(spec, day)
+    files = landed(spec, day, store) if of_day else raw_files(spec, day, store)
     unseen = files if again else state.unseen(files)
     stillness = spec.source.stillness
     growing = [file for file in unseen if stillness and file.modified and now - file.modified < stillness]
@@ -97,7 +107,14 @@ def _some(files: Sequence[RawFile | str], what: str) -> list[str]:
     return [f"{len(files)} files {what}: {named}{', …' if len(files) > _NAMED else ''}"]
 
 
-def inspect(spec: TableSpec, files: Sequence[RawFile], table: Sequence[Field], *, keep: bool = False) -> Inspected:
+def inspect(
+    spec: TableSpec,
+    files: Sequence[RawFile],
+    table: Sequence[Field],
+    *,
+    keep: bool = False,
+    store: Store | None = None,
+) -> Inspected:
     """Read the footers of a date's files; files without one are moved to quarantine where the table says so.
 
     Args:
@@ -105,7 +122,7 @@ def inspect(spec: TableSpec, files: Sequence[RawFile], table: Sequence[Field], *
         keep: move nothing: a file without a footer is a problem whatever the table says.
     """
     assert spec.source is not None
-    footers, bad = read_footers(files, [column.name for column in required_in(table)], date_column(spec))
+    footers, bad = read_footers(files, [column.name for column in required_in(table)], date_column(spec), store)
     if keep or spec.source.bad_files == "fail":
         return Inspected(footers, unreadable(bad))
     moved, stuck = [], []
@@ -120,7 +137,12 @@ def inspect(spec: TableSpec, files: Sequence[RawFile], table: Sequence[Field], *
     return Inspected(footers, unreadable(stuck), tuple(_some(moved, "moved to quarantine")))
 
 
-def judge(spec: TableSpec, inspected: Mapping[date, Inspected], table: Sequence[Field] | None) -> Judged:
+def judge(
+    spec: TableSpec,
+    inspected: Mapping[date, Inspected],
+    table: Sequence[Field] | None,
+    store: Store | None = None,
+) -> Judged:
     """Compare all dates' files with the table, or with each other where the table is not made yet.
 
     What a bad date brings does not count for the others.
@@ -133,7 +155,7 @@ def judge(spec: TableSpec, inspected: Mapping[date, Inspected], table: Sequence[
     problems, notes = {}, {}
     for day, one in inspected.items():
         found = fit(one.footers, columns, policy, derived)
-        if wrong := (*one.problems, *found.problems, *nulls(one.footers, required)):
+        if wrong := (*one.problems, *found.problems, *nulls(one.footers, required, store)):
             problems[day] = wrong
         else:
             columns = found.columns

@@ -37,10 +37,9 @@ def misfits(profile: Profile, spec: TableSpec, waiting: Sequence[RawFile] = ()) 
     if not waiting:
         return []
     columns = fields_of(table.schema())
-    inspected = inspect(spec, waiting[:_FOOTERS], columns, keep=True)
+    inspected = inspect(spec, waiting[:_FOOTERS], columns, keep=True, store=profile.store)
     # Of one date, as it were: that they came on several makes no difference to their columns.
     day = waiting[0].day
-    problems = [
-        one for found in judge(spec, {day: inspected}, columns).problems.values() for one in found if one.column
-    ]
+    judged = judge(spec, {day: inspected}, columns, profile.store)
+    problems = [one for found in judged.problems.values() for one in found if one.column]
     return [in_words(problems)] if problems else []

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from iceberg_assets.profiles import Store
 from iceberg_assets.tables.evolve import Path, dotted
 from iceberg_assets.tables.fields import Field, FieldType, ListOf, MapOf, Scalar, Struct
 from iceberg_assets.tables.fit import Problem
-from iceberg_assets.tables.footers import Footer
+from iceberg_assets.tables.footers import Footer, open_parquet
 
 
 def required_in(columns: Iterable[Field]) -> tuple[Field, ...]:
@@ -29,7 +29,7 @@ def _within(of: FieldType) -> bool:
             return bool(required_in([of.value]))
 
 
-def nulls(footers: Sequence[Footer], required: Sequence[Field]) -> tuple[Problem, ...]:
+def nulls(footers: Sequence[Footer], required: Sequence[Field], store: Store | None = None) -> tuple[Problem, ...]:
     """The nulls in required columns, by file.
 
     A column is read only where the footer's statistics do not say that it has none.
@@ -39,7 +39,8 @@ def nulls(footers: Sequence[Footer], required: Sequence[Field]) -> tuple[Problem
         there = {field.name for field in footer.fields}
         for column in required:
             if column.name in there and column.name not in footer.null_free:
-                found = _count(pq.ParquetFile(footer.file.path).read([column.name])[column.name], column, ())
+                with open_parquet(footer.file, store) as file:
+                    found = _count(file.read([column.name])[column.name], column, ())
                 problems += [
                     Problem(
                         footer.file,

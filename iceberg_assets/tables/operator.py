@@ -69,7 +69,7 @@ def adopt(profile: Profile, spec: TableSpec, days: Sequence[date], *, do: bool) 
     ledger, state, lineage = _settled(profile, spec)
     if lineage.head is None:
         raise ConfigurationError(f"{spec.name} has no snapshot, so there are no rows to adopt: materialize the dates")
-    files = {day: found for day in days if (found := landed(spec, day))}
+    files = {day: found for day in days if (found := landed(spec, day, profile.store))}
     if not files:
         raise LedgerError(f"{spec.name}: no raw file lies under these dates: see source.path, {_source(spec)}")
     claimed = {file.path for claim in watched(state, lineage, utc_now()) for file in claim.files}
@@ -88,13 +88,13 @@ def adopt(profile: Profile, spec: TableSpec, days: Sequence[date], *, do: bool) 
     if do:
         every = [file for of_day in files.values() for file in of_day]
         n = max([state.batches, *(carried + 1 for carried in lineage.tokens)])
-        ledger.adopt(every, _told(spec, every), utc_now(), lineage.head, n)
+        ledger.adopt(every, _told(profile, spec, every), utc_now(), lineage.head, n)
     return files
 
 
-def _told(spec: TableSpec, files: Sequence[RawFile]) -> Mapping[RawFile, Content]:
+def _told(profile: Profile, spec: TableSpec, files: Sequence[RawFile]) -> Mapping[RawFile, Content]:
     """What footers tell. A file that is no Parquet any more tells nothing; its rows are in the table all the same."""
-    footers, _ = read_footers(files, dates_of=date_column(spec))
+    footers, _ = read_footers(files, dates_of=date_column(spec), store=profile.store)
     return {
         footer.file: Content(footer.rows, frozenset(day for day, _ in footer.dates))
         for footer in footers

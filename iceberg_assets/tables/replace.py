@@ -61,8 +61,10 @@ def count_unknown(
 ) -> Mapping[RawFile, Content]:
     """The contents of the files that the ledger has none of, counted in those that are still as they were appended."""
     unknown = {entry.file for entry in state.entries if entry.content is None}
-    still_there = [file for day in {file.day for file in unknown} for file in _landed(spec, day) if file in unknown]
-    footers, _ = read_footers(still_there, dates_of=date_column(spec))
+    still_there = [
+        file for day in {file.day for file in unknown} for file in _landed(profile, spec, day) if file in unknown
+    ]
+    footers, _ = read_footers(still_there, dates_of=date_column(spec), store=profile.store)
     return contents_of(count_rows(spark, profile, spec, footers)) if footers else {}
 
 
@@ -101,9 +103,9 @@ def rows_of(entries: Iterable[Entry], days: Collection[date], counted: Mapping[R
     return rows
 
 
-def _landed(spec: TableSpec, day: date) -> tuple[RawFile, ...]:
+def _landed(profile: Profile, spec: TableSpec, day: date) -> tuple[RawFile, ...]:
     try:
-        return raw_files(spec, day)
+        return raw_files(spec, day, profile.store)
     except SourceError:
         return ()
 

@@ -11,6 +11,10 @@ from typing import Any
 import fsspec
 
 from iceberg_assets.errors import SourceError
+from iceberg_assets.profiles import Store, on_s3
+from iceberg_assets.profiles.place import one_spelling
+from iceberg_assets.profiles.store import failures, file_system
+from iceberg_assets.profiles.values import without_secrets
 from iceberg_assets.spec import TableSpec
 
 
@@ -19,7 +23,7 @@ class RawFile:
     """One raw file as it was listed.
 
     Attributes:
-        path: absolute.
+        path: absolute; in an object store ``s3://bucket/key``, however ``source.path`` spells it.
         size: in bytes.
         version: changes whenever the content does: an ETag, or the modification time in nanoseconds.
         day: the date that it landed under.
@@ -33,20 +37,42 @@ class RawFile:
     modified: datetime | None = field(default=None, compare=False)
 
 
-def landed(spec: TableSpec, day: date) -> tuple[RawFile, ...]:
-    """The files under a date, by path. Names with a leading dot or underscore are not data."""
+def landed(spec: TableSpec, day: date, store: Store | None = None) -> tuple[RawFile, ...]:
+    """The files under a date, by path. Names with a leading dot or underscore are not data.
+
+    Args:
+        store: the profile's, where the raw files lie in one.
+
+    Raises:
+        SourceError: the store does not answer, or refuses.
+    """
     assert spec.source is not None
-    files, glob = fsspec.core.url_to_fs(spec.source.pattern(day))
+    pattern = spec.source.pattern(day)
+    files = file_system(store, pattern)
     depth = len(PurePath(spec.source.root).parts)
-    listed: Mapping[str, Mapping[str, Any]] = files.glob(glob, detail=True)
     found = []
-    for path, of_name in sorted(listed.items()):
-        if any(part[0] in "._" for part in PurePath(path).parts[depth:]):
+    for path, of_name in sorted(_listed(files, pattern, store).items()):
+        whole = one_spelling(f"s3://{path}") if on_s3(pattern) else path
+        if any(part[0] in "._" for part in PurePath(whole).parts[depth:]):
             continue
         info = _followed(files, path) if of_name.get("islink") else of_name
         if info["type"] == "file":
-            found.append(RawFile(path, info["size"], _version(info), day, _modified(info)))
+            found.append(RawFile(whole, info["size"], _version(info), day, _modified(info)))
     return tuple(found)
+
+
+def _listed(files: fsspec.AbstractFileSystem, pattern: str, store: Store | None) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        listed: Mapping[str, Mapping[str, Any]] = files.glob(one_spelling(pattern), detail=True)
+    except FileNotFoundError:  # The bucket: a folder is none before there is a file in it.
+        return {}
+    except failures(pattern) as error:
+        said = without_secrets(str(error), store) if store else str(error)
+        raise SourceError(
+            f"{pattern} cannot be listed ({type(error).__name__}: {said:.300}): see endpoint, keys and buckets of the "
+            "profile's store"
+        ) from None
+    return listed
 
 
 def _followed(files: fsspec.AbstractFileSystem, path: str) -> Mapping[str, Any]:
@@ -58,19 +84,18 @@ def _followed(files: fsspec.AbstractFileSystem, path: str) -> Mapping[str, Any]:
     return info
 
 
-def raw_files(spec: TableSpec, day: date) -> tuple[RawFile, ...]:
+def raw_files(spec: TableSpec, day: date, store: Store | None = None) -> tuple[RawFile, ...]:
     """The files under a date, at least one.
 
     Raises:
-        SourceError: there is none.
+        SourceError: there is none, or the store does not answer.
     """
     assert spec.source is not None
-    if found := landed(spec, day):
+    if found := landed(spec, day, store):
         return found
     pattern = spec.source.pattern(day)
-    folder = str(PurePath(pattern).parent)
-    files, _ = fsspec.core.url_to_fs(pattern)
-    what = "has no file" if files.glob(folder) else "does not exist: no file"
+    folder = pattern.rpartition("/")[0]
+    what = "has no file" if _listed(file_system(store, pattern), folder, store) else "does not exist: no file"
     raise SourceError(f"{day}: the folder {folder} {what} that matches {pattern}; land the files, then try again")
 
 

@@ -120,7 +120,7 @@ def compare(profile: Profile, spec: TableSpec, claim: Claim, staged: int, rows: 
     lineage = newest(profile, spec)
     if lineage.table_uuid != claim.table_uuid:
         raise IcebergAssetsError(f"{spec.name} was dropped and made again while being appended to; try again")
-    listed = {file for day in claim.days for file in raw_files(spec, day)}
+    listed = {file for day in claim.days for file in raw_files(spec, day, profile.store)}
     if changed := [file.path for file in claim.files if file not in listed]:
         raise SourceError(f"{', '.join(changed)} changed while being appended; land files complete, by renaming them")
     snapshot = lineage.metadata.snapshot_by_id(staged)

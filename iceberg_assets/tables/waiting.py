@@ -56,7 +56,8 @@ def waiting_files(
 
     A file that was replaced under its name waits too, and one that is bad or still being written.
     """
-    found = [file for day in sorted(_partitions(spec, now) if days is None else days) for file in landed(spec, day)]
+    dates = sorted(_partitions(spec, now) if days is None else days)
+    found = [file for day in dates for file in landed(spec, day, profile.store)]
     table = load_target(profile, spec) if found else None
     confirmed: Mapping[str, RawFile] = {}
     if table is not None:

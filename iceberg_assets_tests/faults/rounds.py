@@ -178,7 +178,7 @@ def summary(seeds: str, played: dict[str, list[Played]], fault: str | None) -> d
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in ("pyspark", "pyiceberg", "iceberg-assets")},
-            "packages": list(load_profile("local").packages),
+            "packages": list(load_profile("local").maven),
         },
         "seeds": seeds,
         "verdict": fault or (f"broken: seed {broken[0].seed}: {broken[0].findings}" if broken else "every row once"),

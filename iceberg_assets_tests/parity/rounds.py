@@ -197,7 +197,7 @@ def summary(played: Sequence[Played]) -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in ("pyspark", "pyiceberg")},
-            "packages": list(load_profile("local").packages),
+            "packages": list(load_profile("local").maven),
         },
         "layouts": len(played),
         "faults": [str(one) for one in played if one.fault],

@@ -202,3 +202,28 @@ def test_a_table_without_a_column_of_dates_has_to_say_so_and_has_no_source() -> 
         TableSpec.model_validate({"table": "a.b", "dates": {"start": "2024-01-01"}})
     with pytest.raises(ValidationError, match=r"dates\.column: a table with a source needs one"):
         TableSpec.model_validate({**whole, "source": {"path": "raw/%Y-%m-%d/*.parquet"}})
+
+
+def test_a_flat_location_brings_the_class_that_heeds_it():
+    for listed in ("carrier", "carrier_bucket, time_hour_day", "time_hour", ""):
+        properties = parse({"properties": {"write.location-provider.flat.fields": listed}}).properties
+        assert properties["write.location-provider.flat.fields"] == listed
+        assert properties["write.location-provider.impl"] == "iceberg_assets.jvm.FlatLocationProvider"
+    assert "write.location-provider.impl" not in parse().properties
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ({}, "properties.write.location-provider.flat.fields: 'carier' is no partition field; did you mean 'carrier'?"),
+        (
+            {"write.location-provider.impl": "com.example.Own"},
+            "com.example.Own knows nothing of write.location-provider",
+        ),
+        ({"write.object-storage.enabled": True}, "write.object-storage.enabled: Iceberg spreads files over folders"),
+    ],
+)
+def test_a_flat_location_that_could_not_be_is_refused(properties, said):
+    with pytest.raises(ConfigurationError) as refused:
+        parse({"properties": {"write.location-provider.flat.fields": "time_hour,carier", **properties}})
+    assert said in str(refused.value)

@@ -34,7 +34,7 @@ def made(feed: Feed, *more: NestedField, **properties: str) -> None:
         NestedField(2, "ts", TimestamptzType(), required=False),
         NestedField(3, "carrier", StringType(), required=False),
     )
-    given = {name.replace("_", "."): value for name, value in properties.items()}
+    given = {name.replace("__", "-").replace("_", "."): value for name, value in properties.items()}
     feed.profile.pyiceberg().create_table(
         feed.spec.table, Schema(*columns, *more), partition_spec=BY_DAY_AND_BUCKET, properties=given
     )
@@ -53,6 +53,18 @@ def test_a_declaration_that_says_what_the_table_is_has_nothing_to_note(feed: Fee
     unsaid = feed.spec.model_copy(update={"partition_by": ()})
     unsaid.model_fields_set.remove("partition_by")
     assert check_table(unsaid, feed.table) == (), "without partition_by the table is taken as it is"
+
+
+def test_a_flat_location_of_fields_that_the_table_has_not_is_refused(feed: Feed) -> None:
+    """Iceberg would ask the class at the first write, and each would fail."""
+    made(feed, write_location__provider_flat_fields="carrier, ts_day, id")
+    assert check_table(feed.spec, feed.table) == (), "fields, and columns, which an older spec may be made of"
+    with feed.table.transaction() as change:
+        change.set_properties({"write.location-provider.flat.fields": "carrier,carrier_buckets"})
+    with pytest.raises(
+        ConfigurationError, match=r"the table's .*'carrier_buckets' is no partition field; did you mean"
+    ):
+        check_table(feed.spec, feed.table)
 
 
 @pytest.mark.parametrize(
