@@ -33,5 +33,9 @@ class QueryError(IcebergAssetsError):
     """Spark refuses a statement; the message is Spark's own."""
 
 
+class ServiceError(IcebergAssetsError):
+    """A profile's catalog or store refused, or did not answer; what was committed is kept, and the next try goes on."""
+
+
 class OrphansError(IcebergAssetsError):
     """A file that nothing refers to cannot be moved; it is where it was."""

@@ -8,13 +8,26 @@ from iceberg_assets.profiles import load_profile
 from iceberg_assets.spark.brief import in_brief
 from iceberg_assets.spark.pool import shared
 from iceberg_assets.spark.query import QueryResult, query
+from iceberg_assets.spark.services import naming_the_service, of_service
 from iceberg_assets.spark.session import Session, session
 from iceberg_assets.spark.sql import call, literal, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QueryResult", "Session", "call", "in_brief", "literal", "query", "quote", "session", "shared"]
+__all__ = [
+    "QueryResult",
+    "Session",
+    "call",
+    "in_brief",
+    "literal",
+    "naming_the_service",
+    "of_service",
+    "query",
+    "quote",
+    "session",
+    "shared",
+]
 
 
 class _SparkPackage(ModuleType):

@@ -3,7 +3,7 @@
 _CAUSE = "Caused by: "
 
 
-def in_brief(error: Exception) -> str:
+def in_brief(error: BaseException) -> str:
     """What happened and what was behind it, without the stack; Py4J's own first line says nothing.
 
     Spark's first line may name the file that it could not read, and only the innermost cause says why.
