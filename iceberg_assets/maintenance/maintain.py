@@ -15,8 +15,8 @@ from iceberg_assets.maintenance.maintained import Maintained, health_of, not_our
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
 from iceberg_assets.maintenance.orphans import foretell_orphans, remove_orphans
 from iceberg_assets.maintenance.preview import Preview
-from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session, naming_the_service, of_service
+from iceberg_assets.profiles import Profile, naming_the_service, of_service
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.spec.model import explain
 from iceberg_assets.spec.policy import MaintenancePolicy

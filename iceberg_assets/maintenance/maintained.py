@@ -13,7 +13,7 @@ from iceberg_assets.maintenance.gc_enabled import put_back, switched_on
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
 from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX, drop_audit_branches
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session, naming_the_service
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.tables.target import load_target
 
@@ -40,8 +40,7 @@ def health_of(profile: Profile, spec: TableSpec, before: TableHealth | None = No
         ConfigurationError: there is no such table.
         ServiceError: the catalog or the store refused, or did not answer.
     """
-    with naming_the_service(profile):
-        health = read_health(profile, spec, before=before)
+    health = read_health(profile, spec, before=before)
     if health is None:
         raise ConfigurationError(
             f"there is no table {spec.name} in the catalog '{profile.catalog.name}' of profile '{profile.name}': "

@@ -26,7 +26,7 @@ from iceberg_assets.orchestration.memory import Memory, Seen, pointers
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.shadow import kept_back, record_plans
 from iceberg_assets.orchestration.table_asset import TableAsset
-from iceberg_assets.spark import of_service
+from iceberg_assets.profiles import of_service
 from iceberg_assets.spec import Operation
 from iceberg_assets.tables import Watch, keep_watch
 

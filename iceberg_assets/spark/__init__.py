@@ -5,10 +5,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from iceberg_assets.profiles import load_profile
-from iceberg_assets.spark.brief import in_brief
 from iceberg_assets.spark.pool import shared
 from iceberg_assets.spark.query import QueryResult, query
-from iceberg_assets.spark.services import naming_the_service, of_service
 from iceberg_assets.spark.session import Session, session
 from iceberg_assets.spark.sql import call, literal, quote
 
@@ -19,10 +17,7 @@ __all__ = [
     "QueryResult",
     "Session",
     "call",
-    "in_brief",
     "literal",
-    "naming_the_service",
-    "of_service",
     "query",
     "quote",
     "session",

@@ -6,9 +6,9 @@ from datetime import date
 from functools import cache
 from time import monotonic
 
-from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError
-from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session, in_brief, naming_the_service, of_service
+from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError, in_brief
+from iceberg_assets.profiles import Profile, naming_the_service, of_service
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.claims import Content, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows

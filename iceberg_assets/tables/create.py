@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from iceberg_assets.errors import ConfigurationError, ServiceError
-from iceberg_assets.profiles import Profile, on_s3, overlap
-from iceberg_assets.spark import in_brief, literal, of_service, quote
+from iceberg_assets.errors import ConfigurationError, ServiceError, in_brief
+from iceberg_assets.profiles import Profile, of_service, on_s3, overlap
+from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.spec.table import PartitionField

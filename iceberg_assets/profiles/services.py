@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from iceberg_assets.errors import IcebergAssetsError, ServiceError
-from iceberg_assets.profiles import Profile
+from iceberg_assets.errors import IcebergAssetsError, ServiceError, in_brief
+from iceberg_assets.profiles.profile import Profile
 from iceberg_assets.profiles.values import without_secrets
-from iceberg_assets.spark.brief import in_brief
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ _SERVICES = (
         "catalog",
         re.compile(
             r"RESTException|RESTError|OAuthError|NotAuthorized|Unauthorized|Forbidden|ServiceUnavailable|ServiceFailure|"
-            r"ServerError|CommitStateUnknown|RequestException|BadRequestError|"
+            r"ServerError|CommitStateUnknown|RequestException|"
             r"UncheckedSQLException|PSQLException|psycopg2|OperationalError|"
             r"TTransportException|RuntimeMetaException|"
             r"awssdk\.services\.glue|GlueException|botocore"

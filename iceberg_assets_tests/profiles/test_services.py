@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from iceberg_assets.errors import ConfigurationError, ServiceError
-from iceberg_assets.profiles import Profile, load_profile
-from iceberg_assets.spark import naming_the_service, of_service
+from iceberg_assets.profiles import Profile, load_profile, naming_the_service, of_service
 
 PROFILE = """\
 catalog: {name: lake, type: rest, uri: "http://127.0.0.1:9", warehouse: "s3://lake/wh", token: canary}
