@@ -31,6 +31,7 @@ def rest(tmp_path: Path) -> Profile:
         (RuntimeError("org.apache.iceberg.exceptions.NotAuthorizedException: canary"), "catalog at http://127.0.0.1:9"),
         (RuntimeError("org.apache.iceberg.jdbc.UncheckedSQLException: Failed to get table"), "catalog at"),
         (ConnectionError("refused"), "catalog or store"),
+        (ConnectionError('endpoint URL: "http://127.0.0.1:8/raw/a.parquet"'), "store at http://127.0.0.1:8"),
     ],
 )
 def test_the_profile_and_the_key_are_named_and_no_secret(rest, error, says):
