@@ -20,7 +20,7 @@ from iceberg_assets.maintenance.preview import Preview, sizes, without_deletes
 from iceberg_assets.maintenance.refs import MOVES, Move, foretell_move
 from iceberg_assets.maintenance.rewrite import check_order
 from iceberg_assets.maintenance.undo import take_back
-from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles import Profile, of_service
 from iceberg_assets.spark import Session, quote
 from iceberg_assets.spark import call as render
 from iceberg_assets.spec import Status, TableSpec
@@ -96,7 +96,7 @@ def call_procedure(
     except EngineError as error:
         if error.conflict:
             return Called(name, Status.SKIPPED, f"main moves: {error}")
-        return Called(name, Status.FAILED, str(error))
+        return Called(name, Status.FAILED, of_service(profile, error) or str(error))
 
 
 def _maintained(

@@ -36,6 +36,7 @@ def health_of(profile: Profile, spec: TableSpec, before: TableHealth | None = No
 
     Raises:
         ConfigurationError: there is no such table.
+        ServiceError: the catalog or the store refused, or did not answer.
     """
     table = load_target(profile, spec)
     if table is not None and before is not None and table.metadata_location == before.metadata_location:
