@@ -24,10 +24,10 @@ from rich.table import Table as Shown
 
 from iceberg_assets import spark
 from iceberg_assets.job import Summary, find, read_settings, run
-from iceberg_assets.maintenance.orphans.search import search
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec.policy import Orphans
+from iceberg_assets.tables.unreferenced import search
 from iceberg_assets_tests import on_paper
 from iceberg_assets_tests.job import lake
 

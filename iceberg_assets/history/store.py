@@ -28,21 +28,16 @@ from pyiceberg.types import (
 
 from iceberg_assets.health import open_catalog
 from iceberg_assets.history.record import Failure, Record, Who
-from iceberg_assets.maintenance.orphans.aside import delete
-from iceberg_assets.maintenance.orphans.search import search
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
 from iceberg_assets.spec.names import STATE_NAMESPACE
-from iceberg_assets.spec.policy import Orphans
-from iceberg_assets.tables.state_table import create_state_table, open_state_table
+from iceberg_assets.tables.state_table import create_state_table, forget_the_past, open_state_table
 
 _VERSION = ("iceberg-assets.history-version", "1")
 _FOLD_AT = 24
 """So many data files are read as they are; PyIceberg takes some milliseconds for each."""
 _FOLD_EVERY = 8
 """From then on one commit in so many folds: those of several at once would keep each other from it."""
-_GRACE = timedelta(hours=1)
-"""A file that nothing refers to may be one of a commit that is being made; so old, it is not."""
 _ROUNDS = 5
 
 _MONTH = NestedField(2, "month", DateType(), required=True)
@@ -171,10 +166,6 @@ def fold(profile: Profile, which: StateTable, keep: timedelta, now: datetime) ->
     if table is None:
         return
     try:
-        # PyIceberg forgets snapshots and leaves their files. Those that a fold before this one has left go first: who
-        # is reading now has what this fold is about to leave.
-        for file in search(table.refresh, Orphans(), now - _GRACE).orphans:
-            delete(table, file.path)
         files: dict[date, int] = {}
         for task in table.scan(selected_fields=("month",)).plan_files():
             month = date(1970, 1, 1) + timedelta(days=task.file.partition[0])
@@ -184,9 +175,7 @@ def fold(profile: Profile, which: StateTable, keep: timedelta, now: datetime) ->
         if gone or several:
             kept = table.scan(row_filter=_of(several)).to_arrow() if several else which.arrow.empty_table()
             table.overwrite(kept, overwrite_filter=_of(gone | several))
-        # Not by age: PyIceberg copies all snapshots several times a commit.
-        old = {one.snapshot_id for one in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
-        table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
+        forget_the_past(table, now)
     except (CommitFailedException, ValidationException, ValueError, FileNotFoundError):
         # ValueError: another fold has forgotten one of the snapshots already; FileNotFoundError: or one of the files.
         return

@@ -14,12 +14,12 @@ from iceberg_assets.health import TableHealth
 from iceberg_assets.maintenance.garbage import located_in
 from iceberg_assets.maintenance.maintained import health_of
 from iceberg_assets.maintenance.measure import load
-from iceberg_assets.maintenance.orphans.files import StoredFile, files_below, place_of
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.profiles import Profile, overlap
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.procedure import Value
 from iceberg_assets.spec.units import format_bytes, format_count
+from iceberg_assets.tables.stored import StoredFile, files_below, place_of
 from iceberg_assets.tables.target import load_target
 
 _FOLDER = re.compile(r"^`?(?:parquet|orc|avro)`?\.`(.+)`$", re.IGNORECASE)

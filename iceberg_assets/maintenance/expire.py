@@ -24,13 +24,13 @@ from iceberg_assets.maintenance.garbage import forbidden
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table, without_leftovers
 from iceberg_assets.maintenance.measure import load
-from iceberg_assets.maintenance.orphans.search import files_of
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.spec.units import format_count
 from iceberg_assets.tables import protected_since
+from iceberg_assets.tables.unreferenced import files_of
 
 _NAME = "expire_snapshots"
 _AT_ONCE = 2_000

@@ -17,7 +17,7 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec.names import STATE_NAMESPACE
-from iceberg_assets.tables.state_table import create_state_table, open_state_table
+from iceberg_assets.tables.state_table import create_state_table, forget_the_past, open_state_table
 
 NAME = (STATE_NAMESPACE, "leases")
 
@@ -152,8 +152,7 @@ def _fold(table: Table) -> None:
             highest[row.table_uuid] = max(row.number, highest.get(row.table_uuid, 0))
         kept = [row for row in rows if row.number == highest[row.table_uuid]]
         table.overwrite(_to_arrow(kept), overwrite_filter=AlwaysTrue())
-        old = {one.snapshot_id for one in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
-        table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
+        forget_the_past(table, datetime.now(UTC))
     except (CommitFailedException, ValidationException, ValueError, FileNotFoundError):
         # ValueError: another fold has forgotten one of the snapshots already; FileNotFoundError: or a file is gone.
         return

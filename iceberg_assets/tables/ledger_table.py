@@ -22,7 +22,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import BooleanType, DateType, LongType, NestedField, StringType, TimestamptzType
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.tables.state_table import create_state_table
+from iceberg_assets.tables.state_table import create_state_table, forget_the_past
 
 _VERSION_PROPERTY = "iceberg-assets.ledger-version"
 _VERSION = 2
@@ -141,10 +141,9 @@ def fold(table: Table) -> None:
     try:
         if several:
             table.overwrite(table.scan(row_filter=chosen).to_arrow(), overwrite_filter=chosen)
-        old = {snapshot.snapshot_id for snapshot in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
-        table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
-    except (CommitFailedException, ValidationException, ValueError):
-        # ValueError: another fold has forgotten one of the snapshots already.
+        forget_the_past(table, datetime.now(UTC))
+    except (CommitFailedException, ValidationException, ValueError, FileNotFoundError):
+        # ValueError: another fold has forgotten one of the snapshots already; FileNotFoundError: or a file is gone.
         return
 
 

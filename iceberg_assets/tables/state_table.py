@@ -1,5 +1,8 @@
 """What the project's own tables in a catalog have in common: their properties, their version, and how they are made."""
 
+from contextlib import suppress
+from datetime import datetime, timedelta
+
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
@@ -7,6 +10,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.spec.policy import Orphans
+from iceberg_assets.tables.stored import delete
+from iceberg_assets.tables.unreferenced import search
 
 _PROPERTIES = {
     "format-version": "2",
@@ -23,6 +29,8 @@ _PROPERTIES = {
     # A fold that others' events came into is refused, not done again without them.
     "write.delete.isolation-level": "serializable",
 }
+
+_GRACE = timedelta(hours=1)
 
 Version = tuple[str, str]
 """The property that holds a table's version, and the version that this package knows."""
@@ -59,3 +67,22 @@ def create_state_table(
     key, known = version
     properties = _PROPERTIES | {key: known}
     return catalog.create_table_if_not_exists(name, schema, partition_spec=partition_spec, properties=properties)
+
+
+def forget_the_past(table: Table, now: datetime) -> None:
+    """Forget all snapshots but the current one, and delete what earlier ones have left.
+
+    PyIceberg leaves the files of what it forgets. They go an hour later, when this is done again: until then somebody
+    may be reading them, and what no metadata names yet may be a commit that is being made.
+
+    Raises:
+        CommitFailedException, ValueError: somebody else does the same.
+        FileNotFoundError: likewise, a moment ago.
+    """
+    for file in search(table.refresh, Orphans(), now - _GRACE).orphans:
+        # What cannot be deleted is in nobody's way.
+        with suppress(OSError):
+            delete(table, file.path)
+    # Not by age: PyIceberg copies all snapshots several times a commit.
+    old = {one.snapshot_id for one in table.metadata.snapshots} - {table.metadata.current_snapshot_id}
+    table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()

@@ -18,10 +18,10 @@ from iceberg_assets.errors import ConfigurationError, OrphansError
 from iceberg_assets.maintenance import Asked, foretell, foretell_orphans, maintain, remove_orphans
 from iceberg_assets.maintenance.orphans import files_aside, put_back
 from iceberg_assets.maintenance.orphans.aside import copy_then_delete
-from iceberg_assets.maintenance.orphans.search import file_io
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
+from iceberg_assets.tables.unreferenced import file_io
 from iceberg_assets_tests.declare import declare
 from iceberg_assets_tests.maintenance.files_of import untouched
 from iceberg_assets_tests.orphans.layouts import layout, walk

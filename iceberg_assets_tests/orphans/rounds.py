@@ -21,8 +21,8 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
-from iceberg_assets.maintenance.orphans.search import search
 from iceberg_assets.spec.policy import Orphans
+from iceberg_assets.tables.unreferenced import search
 from iceberg_assets_tests.orphans.layouts import Layout, layout
 from iceberg_assets_tests.orphans.reach import plain
 

@@ -9,15 +9,13 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 
 from iceberg_assets.errors import OrphansError
-from iceberg_assets.maintenance.orphans.files import StoredFile, files_below, local_file, place_of
-from iceberg_assets.maintenance.orphans.search import file_io
 from iceberg_assets.tables.quarantine import move
+from iceberg_assets.tables.stored import StoredFile, checksum, file_io, files_below, local_file, place_of
 
 FOLDER = "_iceberg_assets_orphans"
 """Its underscore hides it."""
@@ -80,22 +78,12 @@ def put_back(table: Table, path: str) -> str:
     return found.origin
 
 
-def delete(table: Table, path: str) -> None:
-    """Delete one file."""
-    # PyArrow ends a path at # or ?, and would delete another file, or none.
-    if (local := local_file(path)) is not None:
-        local.unlink(missing_ok=True)
-        _checksum(local).unlink(missing_ok=True)
-    else:
-        file_io(table).delete(path)
-
-
 def _move(io: PyArrowFileIO, source: str, target: str) -> None:
     here, there = local_file(source), local_file(target)
     if here is not None and there is not None:
         move(here, there)
-        if _checksum(here).exists():
-            _checksum(here).replace(_checksum(there))
+        if checksum(here).exists():
+            checksum(here).replace(checksum(there))
     else:
         copy_then_delete(io, source, target)
 
@@ -111,11 +99,6 @@ def copy_then_delete(io: PyArrowFileIO, source: str, target: str) -> None:
     if len(io.new_input(target)) != len(io.new_input(source)):
         raise OrphansError(f"{source} was not copied whole to {target}; it is where it was")
     io.delete(source)
-
-
-def _checksum(local: Path) -> Path:
-    """Hadoop's checksum of a local file, which goes where the file goes."""
-    return local.with_name(f".{local.name}.crc")
 
 
 def _folder(table: Table) -> str:

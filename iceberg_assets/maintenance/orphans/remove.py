@@ -11,15 +11,15 @@ from iceberg_assets.maintenance.garbage import forbidden, strangers
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
 from iceberg_assets.maintenance.measure import load
-from iceberg_assets.maintenance.orphans.aside import Aside, delete, files_aside, set_aside
-from iceberg_assets.maintenance.orphans.files import StoredFile, place_of
-from iceberg_assets.maintenance.orphans.search import Found, references, search
+from iceberg_assets.maintenance.orphans.aside import Aside, files_aside, set_aside
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.spec.policy import Orphans, Quarantine
 from iceberg_assets.spec.units import format_age, format_count
+from iceberg_assets.tables.stored import StoredFile, delete, place_of
+from iceberg_assets.tables.unreferenced import Found, references, search
 
 _NAME = "remove_orphan_files"
 _NAMED = 50

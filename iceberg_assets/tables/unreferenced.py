@@ -1,16 +1,15 @@
-"""Orphans found: what the store lists and no metadata of the table names. No JVM."""
+"""Files that no metadata of a table names, though the store has them below its location. No JVM."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_assets.health.entries import read_entries
-from iceberg_assets.maintenance.orphans.files import Place, StoredFile, aliases, files_below, local_file, place_of
 from iceberg_assets.spec.policy import Orphans
+from iceberg_assets.tables.stored import Place, StoredFile, aliases, file_io, files_below, local_file, place_of
 
 _EQUAL_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Iceberg's own default of ``equal_schemes``."""
@@ -84,11 +83,6 @@ def _agree(listed: str, named: str) -> bool:
 def _one_by_one(given: Mapping[str, str]) -> dict[str, str]:
     """``{"s3a,s3n": "s3"}`` with an entry for each name."""
     return {name.strip(): meant for names, meant in given.items() for name in names.split(",")}
-
-
-def file_io(table: Table) -> PyArrowFileIO:
-    """The table's store by PyArrow, which lists as well as it reads."""
-    return table.io if isinstance(table.io, PyArrowFileIO) else PyArrowFileIO(table.io.properties)
 
 
 def references(table: Table) -> Iterator[str]:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from pyarrow.fs import FileInfo, FileSelector, FileType
 from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Table
 
 from iceberg_assets.profiles import local_path
 
@@ -108,3 +109,23 @@ def _listed(io: PyArrowFileIO, root: str) -> Iterator[tuple[FileInfo, str]]:
     for info in store.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
         if info.type == FileType.File:
             yield info, info.path.removeprefix(path).lstrip("/")
+
+
+def file_io(table: Table) -> PyArrowFileIO:
+    """The table's store by PyArrow, which lists as well as it reads."""
+    return table.io if isinstance(table.io, PyArrowFileIO) else PyArrowFileIO(table.io.properties)
+
+
+def delete(table: Table, path: str) -> None:
+    """Delete one file."""
+    # PyArrow ends a path at # or ?, and would delete another file, or none.
+    if (local := local_file(path)) is not None:
+        local.unlink(missing_ok=True)
+        checksum(local).unlink(missing_ok=True)
+    else:
+        file_io(table).delete(path)
+
+
+def checksum(local: Path) -> Path:
+    """Hadoop's checksum of a local file, which goes where the file goes."""
+    return local.with_name(f".{local.name}.crc")
