@@ -96,7 +96,7 @@ def test_a_profile_s_file_is_laid_over_and_gives_it_its_name(tmp_path: Path, tar
     )
     write(
         tmp_path,
-        "{ app.config.spark.hadoop.fs.s3a { endpoint = 'x', endpoint = \"http://minio:9000\" } }",
+        '# {a}\n// b\n{ app.config.spark.hadoop.fs.s3a { endpoint = x, endpoint = "http://minio:9000" } } # the end',
         "minio.conf",
     )
     other = write(tmp_path, 'app.master = "local[4]"', "application.small.conf")
@@ -242,6 +242,7 @@ def test_its_location_provider_becomes_ours(
         (APPLICATION.replace('"bucket", size = 16', '"bukket", size = 16'), "table is not usable.*partition_by.1.type"),
         (APPLICATION + 'include "nowhere"', "application.conf includes 'nowhere', and there is no .*nowhere.conf"),
         (APPLICATION + 'include "application"', "application.conf includes itself"),
+        (catalog("c { type = hive, uri = ${NO_SUCH}, x = ${?NO_SUCH} }"), "needs the environment variable NO_SUCH"),
         ("app { a = [1,", "application.conf is neither HOCON nor JSON from line 1"),
     ],
 )  # fmt: skip
