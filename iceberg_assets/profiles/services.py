@@ -26,16 +26,18 @@ class _Service:
     keys: str
 
 
+_STORE = _Service(
+    "store",
+    re.compile(
+        r"awssdk\.services\.s3\.model\.(?!NoSuchKey)|\bS3Exception|AWSBadRequest|AWSServiceIO|AWSClientIO|AWSStatus500|"
+        r"AWS Error (?!NO_SUCH_KEY)|NoSuchBucket|SignatureDoesNotMatch|InvalidAccessKeyId"
+    ),
+    "endpoint, access_key and secret_key",
+)
+
 # The store comes first: a catalog's error may be about a metadata file, and then names both.
 _SERVICES = (
-    _Service(
-        "store",
-        re.compile(
-            r"awssdk\.services\.s3\.model\.(?!NoSuchKey)|\bS3Exception|AWSBadRequest|AWSServiceIO|AWSClientIO|AWSStatus500|"
-            r"AWS Error (?!NO_SUCH_KEY)|NoSuchBucket|list-type=2|SignatureDoesNotMatch|InvalidAccessKeyId"
-        ),
-        "endpoint, access_key and secret_key",
-    ),
+    _STORE,
     _Service(
         "catalog",
         re.compile(
@@ -66,9 +68,12 @@ def of_service(profile: Profile, error: BaseException) -> str | None:
     found = next((one for one in _SERVICES if one.signs.search(known_by)), None)
     if found is None:
         return None
+    endpoint = profile.store and profile.store.endpoint
+    if endpoint and endpoint in known_by:
+        found = _STORE
     at = {
+        "store": endpoint,
         "catalog": profile.catalog.uri or profile.catalog.endpoint or profile.catalog.warehouse,
-        "store": profile.store and profile.store.endpoint,
     }.get(found.section)
     said = " ".join(in_brief(error).split())[:500]
     for model in filter(None, (profile.catalog, profile.store)):
