@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench-append bench-catalog bench-conflicts bench-expiry bench-intake bench-tick test test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations jar screenshots clean
+.PHONY: help setup demo bench-append bench-catalog bench-conflicts bench-expiry bench-intake bench-list bench-tick test test-services test-faults test-faults-maintenance test-parity check lint types imports feed dev lock docs-operations jar screenshots clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.9
@@ -47,6 +47,10 @@ test-orphans: SEEDS = 0:1000
 test-orphans: $(READY) ## the search for orphans beside what is reachable, SEEDS=a:b of 1,000 layouts; see docs/expiry-and-orphans.md
 	$(BIN)/python -m iceberg_assets_tests.orphans.rounds $(SEEDS)
 
+CATALOGS ?=
+test-services: $(READY) ## the suite against real catalogs and stores, CATALOGS="glue hive" or all; see docs/catalogs.md
+	$(BIN)/python -m iceberg_assets_tests.services.run $(CATALOGS) --write
+
 bench-append: $(READY) ## our append beside a hand-written one: medians, ratios and limits
 	$(BIN)/python -m benchmarks.bench_append
 
@@ -61,6 +65,9 @@ bench-conflicts: $(READY) ## users' statements beside compactions and leases: ho
 
 bench-tick: $(READY) ## a sensor tick over many files, dates and tables: figures and limits
 	$(BIN)/python -m benchmarks.bench_tick
+
+bench-list: $(READY) ## names and metadata pointers of 1,000 tables of REST, Glue and SQL catalogs: figures and limits
+	$(BIN)/python -m benchmarks.bench_list
 
 bench-intake: $(READY) ## 10,000 footers, and a date against a ledger of a million files: figures and limits
 	$(BIN)/python -m benchmarks.bench_intake

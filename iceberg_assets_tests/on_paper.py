@@ -35,17 +35,24 @@ def append(table: Table, days: Iterable[date], files: int) -> None:
 
     In a table without partitions the days only count.
     """
+    name_files(
+        table,
+        ((f"{table.location()}/data/ts_day={day}/{time.time_ns()}.parquet", day) for day in days for _ in range(files)),
+    )
+
+
+def name_files(table: Table, files: Iterable[tuple[str, date]]) -> None:
+    """Commit small data files of these paths and days, in one snapshot with one manifest."""
     with table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
-        for day in days:
-            for _ in range(files):
-                file = DataFile.from_args(
-                    content=DataFileContent.DATA,
-                    file_path=f"{table.location()}/data/ts_day={day}/{time.time_ns()}.parquet",
-                    file_format=FileFormat.PARQUET,
-                    partition=Record(*[(day - _EPOCH).days for _ in table.spec().fields]),
-                    record_count=1_000,
-                    file_size_in_bytes=_SMALL,
-                    sort_order_id=0,
-                )
-                file.spec_id = 0
-                snapshot.append_data_file(file)
+        for path, day in files:
+            file = DataFile.from_args(
+                content=DataFileContent.DATA,
+                file_path=path,
+                file_format=FileFormat.PARQUET,
+                partition=Record(*[(day - _EPOCH).days for _ in table.spec().fields]),
+                record_count=1_000,
+                file_size_in_bytes=_SMALL,
+                sort_order_id=0,
+            )
+            file.spec_id = 0
+            snapshot.append_data_file(file)

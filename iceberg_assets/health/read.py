@@ -26,7 +26,7 @@ from iceberg_assets.health.facts import DataFile, DeleteFile, Grain, Manifest, R
 from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.health.rewrite_rule import rule
 from iceberg_assets.health.unit import Kind, Span, grain_of, overlap, partition_span
-from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles import Profile, naming_the_service
 from iceberg_assets.spec import TableSpec
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,16 +58,18 @@ def read_health(
         loaded: the table, where the caller has just loaded it.
 
     Raises:
+        ServiceError: the catalog or the store refused, or did not answer.
         ConfigurationError: the table's column of dates is absent or has no dates, or its rewrite options are refused.
         FileNotFoundError: a manifest that the current snapshot lists does not exist.
         TimeoutError: the deadline passed.
     """
     for look in range(1, _LOOKS + 1):
-        table = loaded if loaded and look == 1 else _load(profile, spec)
-        if table is None:
-            return None
         try:
-            return _health(table, spec, before, cache, datetime.now(UTC), deadline, branch)
+            with naming_the_service(profile):
+                table = loaded if loaded and look == 1 else _load(profile, spec)
+                if table is None:
+                    return None
+                return _health(table, spec, before, cache, datetime.now(UTC), deadline, branch)
         except FileNotFoundError:
             if look == _LOOKS:
                 raise

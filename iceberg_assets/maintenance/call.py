@@ -18,7 +18,7 @@ from iceberg_assets.maintenance.preview import Preview, sizes, without_deletes
 from iceberg_assets.maintenance.refs import MOVES, Move, foretell_move
 from iceberg_assets.maintenance.rewrite import check_order
 from iceberg_assets.maintenance.undo import take_back
-from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles import Profile, of_service
 from iceberg_assets.spark import Session, quote
 from iceberg_assets.spark import call as render
 from iceberg_assets.spec import Status, TableSpec
@@ -115,7 +115,8 @@ def _call(
         execute(spark(), render(profile.catalog.name, procedure.name, table=quote(*spec.table), **arguments))
     except EngineError as error:
         status = Status.SKIPPED if error.conflict else Status.FAILED
-        return Called(procedure.name, status, f"main moves: {error}" if error.conflict else str(error))
+        said = f"main moves: {error}" if error.conflict else of_service(profile, error) or str(error)
+        return Called(procedure.name, status, said)
     if procedure.name in MOVES:
         move, _ = foretell_move(procedure.name, before, values, now)
         return _moved(profile, spec, procedure.name, before, move)

@@ -1,7 +1,7 @@
 """The operations by name, for whoever starts them: an asset, or a person at the command line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -9,12 +9,13 @@ from pydantic import ValidationError
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.maintenance.compact import compact, foretell_compaction
+from iceberg_assets.maintenance.engine import EngineError
 from iceberg_assets.maintenance.expire import expire_snapshots, foretell_expiry
 from iceberg_assets.maintenance.maintained import Maintained, health_of, not_ours
 from iceberg_assets.maintenance.manifests import foretell_manifests, rewrite_manifests
 from iceberg_assets.maintenance.orphans import foretell_orphans, remove_orphans
 from iceberg_assets.maintenance.preview import Preview
-from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles import Profile, naming_the_service, of_service
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.spec.model import explain
@@ -54,8 +55,22 @@ def maintain(operation: Operation, spark: Session, profile: Profile, spec: Table
 
     Raises:
         ConfigurationError: the values do not fit the table. Nothing was touched.
+        ServiceError: the catalog or the store refused, or did not answer.
     """
-    spec, days, now = with_values(spec, operation, asked), asked.days, asked.now
+    with naming_the_service(profile):
+        done = _maintained(operation, spark, profile, with_values(spec, operation, asked), asked)
+    return replace(done, outcomes={day: _named(profile, one) for day, one in done.outcomes.items()})
+
+
+def _named(profile: Profile, outcome: Outcome) -> Outcome:
+    """A statement that a service failed says which one."""
+    if outcome.green or not (sentence := of_service(profile, EngineError(outcome.reason))):
+        return outcome
+    return replace(outcome, reason=sentence)
+
+
+def _maintained(operation: Operation, spark: Session, profile: Profile, spec: TableSpec, asked: Asked) -> Maintained:
+    days, now = asked.days, asked.now
     if reason := not_ours(profile, spec):
         health = health_of(profile, spec)
         return Maintained(health, health, dict.fromkeys(days, Outcome(operation, Status.SKIPPED, reason)))

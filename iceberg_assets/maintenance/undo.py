@@ -6,11 +6,10 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_assets.errors import IcebergAssetsError
+from iceberg_assets.errors import IcebergAssetsError, in_brief
 from iceberg_assets.maintenance.lease import PYICEBERG_WRITES, Lease, require_idle
 from iceberg_assets.maintenance.measure import Replacement, load, summary_of
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import in_brief
 from iceberg_assets.spec import TableSpec
 
 

@@ -5,6 +5,7 @@ from iceberg_assets.profiles.listing import Listed, Listing, list_catalog
 from iceberg_assets.profiles.loading import load_profile, profile_name, project_root
 from iceberg_assets.profiles.place import inside, local_path, overlap
 from iceberg_assets.profiles.profile import Profile
+from iceberg_assets.profiles.services import naming_the_service, of_service
 from iceberg_assets.profiles.store import Store, on_s3
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "list_catalog",
     "load_profile",
     "local_path",
+    "naming_the_service",
+    "of_service",
     "on_s3",
     "overlap",
     "profile_name",

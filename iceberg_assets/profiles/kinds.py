@@ -191,7 +191,8 @@ DIALECTS: Mapping[str, Dialect] = {
         jdbc="jdbc:postgresql://",
         sqlalchemy="postgresql+psycopg2://",
         options="connect_timeout=10",
-        spark={},
+        # A server started anew has ended every connection; by itself the pool would fail once for each of them.
+        spark={"retryable_status_codes": "57P01,57P02,57P03"},
         # A connection that the server has closed meanwhile is not handed out.
         pyiceberg={"pool_pre_ping": "true"},
         package="org.postgresql:postgresql:42.7.8",

@@ -13,25 +13,24 @@ from iceberg_assets.profiles.packages import extras
 from iceberg_assets.profiles.store import Store
 from iceberg_assets.profiles.values import without_secrets
 
-_SERVICE = "start the service, or say where it is"
-_KEYS: Mapping[str, tuple[str, str]] = {
-    # By the name of an exception's class, the nearest first: which key it is about, and the way out.
-    "UnauthorizedError": ("token, credential or sigv4", "give one that is valid"),
-    "AuthorizationExpiredError": ("token, credential or sigv4", "give one that has not expired"),
-    "ForbiddenError": ("token, credential or sigv4", "give this identity the right to, or another identity"),
-    "OAuthError": ("credential, scope or oauth2_server_uri", "give a client that the server knows"),
-    "ProfileNotFound": ("region or the AWS profile", "name one that this machine has"),
-    "NoCredentialsError": (
-        "its AWS keys",
-        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role",
-    ),
-    "NoRegionError": ("region", "set catalog.region, store.region or AWS_REGION"),
-    "EndpointConnectionError": ("endpoint", _SERVICE),
-    "ClientError": ("its AWS keys, region or endpoint", "give keys that may read the catalog"),
-    "TTransportException": ("uri", _SERVICE),
-    "RequestException": ("uri", _SERVICE),
-    "OperationalError": ("uri, user or password", "start the database, or correct them"),
-    "OSError": ("uri or warehouse", _SERVICE),
+_START = "start the service, or say where it is"
+_REASONS: Mapping[str, tuple[str, str]] = {
+    # By the name of an exception's class, the nearest first: the key to look at, and the way out.
+    "UnauthorizedError": ("catalog.token, credential or sigv4", "give one that is valid"),
+    "AuthorizationExpiredError": ("catalog.token, credential or sigv4", "give one that has not expired"),
+    "ForbiddenError": ("catalog.token, credential or sigv4", "give somebody's who may read the catalog"),
+    "OAuthError": ("catalog.credential, scope or oauth2_server_uri", "give a client that the server knows"),
+    "ProfileNotFound": ("AWS_PROFILE", "name one that this machine has"),
+    "NoCredentialsError": ("the AWS keys", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a role"),
+    "NoRegionError": ("catalog.region or store.region", "set it, or AWS_REGION"),
+    "EndpointConnectionError": ("catalog.endpoint or store.endpoint", _START),
+    "ClientError": ("the AWS keys, catalog.region and endpoint", "give keys that may read the catalog"),
+    "TTransportException": ("catalog.uri", _START),
+    "RequestException": ("catalog.uri", _START),
+    "OperationalError": ("catalog.uri, user or password", "start the database, or correct them"),
+    "PermissionError": ("store.access_key and secret_key, or catalog.warehouse", "give keys or rights to read there"),
+    "FileNotFoundError": ("catalog.warehouse", "make the bucket or the folder, or name another"),
+    "OSError": ("catalog.warehouse, store.endpoint and store.region", "correct them"),
 }
 
 
@@ -72,14 +71,15 @@ def no_sqlite(profile: str, file: str, error: object) -> ConfigurationError:
 
 
 def _refused(profile: str, catalog: CatalogSettings, store: Store | None, error: BaseException) -> ConfigurationError:
-    key, way_out = next((_KEYS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _KEYS), ("", ""))
+    known = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
+    key, way_out = next(known, ("the keys below catalog", "correct what is wrong there"))
     said = (str(error).strip().splitlines() or [""])[0]
     for model in (catalog, store):
         said = without_secrets(said, model) if model else said
     where = catalog.uri or catalog.endpoint or catalog.warehouse
     return ConfigurationError(
-        f"profile '{profile}': {_what(catalog)} at {where} cannot be opened ({type(error).__name__}: {said:.300}). "
-        f"Look at {f'catalog: {key}' if key else 'its keys below catalog'}; {way_out or 'correct what is wrong there'}"
+        f"profile '{profile}': {_what(catalog)}{f' at {where}' if where else ''} cannot be opened "
+        f"({type(error).__name__}: {said:.300}). Look at {key}; {way_out}"
     )
 
 

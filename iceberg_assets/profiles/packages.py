@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from iceberg_assets.profiles.catalog import CatalogSettings
 from iceberg_assets.profiles.kinds import DIALECTS, SIGV4, Extra
-from iceberg_assets.profiles.store import Store
+from iceberg_assets.profiles.store import Store, on_s3
 
 _ICEBERG, _HADOOP, _AWS = "1.12.0", "3.4.2", "2.54.17"
 
@@ -62,7 +62,7 @@ def _needed(catalog: CatalogSettings, store: Store | None) -> Iterator[str]:
     yield ICEBERG
     if catalog.type == "jdbc":
         yield DIALECTS[catalog.dialect].package
-    if store or catalog.kind.aws or catalog.sigv4:
+    if store or catalog.kind.aws or on_s3(catalog.warehouse) or catalog.sigv4:
         yield _AWS_BUNDLE
     if store:
         yield from _S3A

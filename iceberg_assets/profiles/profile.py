@@ -67,7 +67,8 @@ class Profile(SpecModel):
 
     @model_validator(mode="after")
     def _a_store_where_one_is_needed(self) -> Self:
-        if on_s3(self.catalog.warehouse) and self.store is None:
+        # Glue reaches its own by AWS's usual settings, and a REST server may give the keys along with a table.
+        if self.catalog.type in ("hadoop", "hive", "jdbc") and on_s3(self.catalog.warehouse) and self.store is None:
             raise ValueError(f"store: the warehouse {self.catalog.warehouse} is in one; say how it is reached")
         return self
 

@@ -84,6 +84,9 @@ def _within(value: object) -> Iterator[str]:
 
 def without_secrets(text: str, model: BaseModel) -> str:
     """A text that others wrote, such as a service's error, with the model's secrets taken out."""
-    for one in sorted(secrets_of(model), key=len, reverse=True):
+    secrets = set(secrets_of(model))
+    # Of an OAuth credential, <client id>:<secret>, services repeat either half.
+    secrets |= {half for one in secrets if (half := one.partition(":")[2])}
+    for one in sorted(secrets, key=len, reverse=True):
         text = text.replace(one, "…")
     return text

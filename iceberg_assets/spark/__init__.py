@@ -5,7 +5,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from iceberg_assets.profiles import load_profile
-from iceberg_assets.spark.brief import in_brief
 from iceberg_assets.spark.pool import shared
 from iceberg_assets.spark.query import QueryResult, query
 from iceberg_assets.spark.session import Session, session
@@ -14,7 +13,16 @@ from iceberg_assets.spark.sql import call, literal, quote
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QueryResult", "Session", "call", "in_brief", "literal", "query", "quote", "session", "shared"]
+__all__ = [
+    "QueryResult",
+    "Session",
+    "call",
+    "literal",
+    "query",
+    "quote",
+    "session",
+    "shared",
+]
 
 
 class _SparkPackage(ModuleType):

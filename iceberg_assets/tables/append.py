@@ -6,9 +6,9 @@ from datetime import date
 from functools import cache
 from time import monotonic
 
-from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError
-from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session, in_brief
+from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError, in_brief
+from iceberg_assets.profiles import Profile, naming_the_service, of_service
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.claims import Content, LedgerState
 from iceberg_assets.tables.count import contents_of, count_rows, late_rows
@@ -88,8 +88,10 @@ def append(
         ConfigurationError: the declaration does not fit the columns, or this place may not write to the profile.
             Nothing was touched.
         ClaimInDoubtError: an earlier append has to be settled by a person first.
+        ServiceError: the catalog or the store refused, or did not answer.
     """
-    return _Append(spark, profile, spec, replaces, now, on_step or (lambda _: None)).run(days)
+    with naming_the_service(profile):
+        return _Append(spark, profile, spec, replaces, now, on_step or (lambda _: None)).run(days)
 
 
 class _Append:
@@ -275,7 +277,10 @@ class _Append:
         return Publisher(self.spark(), self.profile, self.spec, self.now, self.on_step, self.replaces, counted)
 
     def failed(self, day: date, error: Exception) -> None:
-        said = str(error).replace("\n", " ") if isinstance(error, IcebergAssetsError) else in_brief(error)
+        if isinstance(error, IcebergAssetsError):
+            said = str(error).replace("\n", " ")
+        else:
+            said = of_service(self.profile, error) or in_brief(error)
         self.ended(day, Status.FAILED, said)
 
     def ended(

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import Profile, on_s3, overlap
-from iceberg_assets.spark import in_brief, literal, quote
+from iceberg_assets.errors import ConfigurationError, ServiceError, in_brief
+from iceberg_assets.profiles import Profile, of_service, on_s3, overlap
+from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.spec.table import PartitionField
@@ -56,8 +56,9 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
 
     Raises:
         ConfigurationError: the declaration does not fit the columns, the places overlap, or Iceberg refuses the table:
-            a property's value, a transform of a type that has it not, a catalog that cannot be written to. Or Spark
-            lacks the class that would say where its files go.
+            a property's value, a transform of a type that has it not. Or Spark lacks the class that would say where its
+            files go.
+        ServiceError: the catalog or the store refused, or did not answer.
     """
     existing = load_target(profile, spec)
     if existing is not None:
@@ -75,6 +76,8 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
             _unless_there(spark, statement, profile.pyiceberg().namespace_exists, namespace)
         return _unless_there(spark, _statement(profile, spec, schema), profile.pyiceberg().table_exists, spec.table)
     except Exception as error:
+        if sentence := of_service(profile, error):
+            raise ServiceError(sentence) from error
         raise ConfigurationError(
             f"{spec.name} cannot be made as it is declared: {in_brief(error)}; see partition_by and properties"
         ) from error

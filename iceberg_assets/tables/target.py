@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from datetime import date, timedelta
 
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import BadRequestError, NoSuchTableError
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DateType, TimestampType
 
-from iceberg_assets.errors import TableDroppedError, TableUnreadableError
-from iceberg_assets.profiles import Profile
+from iceberg_assets.errors import ConfigurationError, ServiceError, TableDroppedError, TableUnreadableError
+from iceberg_assets.profiles import Profile, of_service
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 
@@ -19,12 +19,21 @@ def load_target(profile: Profile, spec: TableSpec) -> Table | None:
 
     Raises:
         TableUnreadableError: the catalog has the table, and its metadata file is not there or cannot be read.
+        ConfigurationError: the catalog takes no such name.
+        ServiceError: the catalog or the store refused, or did not answer.
     """
     try:
         return profile.pyiceberg().load_table(spec.table)
     except NoSuchTableError:
         return None
+    except BadRequestError as error:
+        raise ConfigurationError(
+            f"{spec.name}: the catalog of profile '{profile.name}' takes no such name: {error}; change table"
+        ) from None
     except OSError as error:
+        # A network's trouble is none of the table's.
+        if sentence := of_service(profile, error):
+            raise ServiceError(sentence) from error
         raise TableUnreadableError(
             f"{spec.name}: the metadata file that the catalog names cannot be read: {error}. Bring it back, or drop "
             "the table from the catalog and register the newest metadata file that is left (CALL system.register_table)"

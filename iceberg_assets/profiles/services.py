@@ -1,0 +1,101 @@
+"""Errors of a profile's catalog or store, whichever engine met them, in one sentence that names profile and key."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from iceberg_assets.errors import IcebergAssetsError, ServiceError, in_brief
+from iceberg_assets.profiles.profile import Profile
+from iceberg_assets.profiles.values import without_secrets
+
+
+@dataclass(frozen=True)
+class _Service:
+    """What a service is known by in errors.
+
+    Attributes:
+        section: of the profile.
+        signs: names of classes and words that engines and drivers use of its refusals and failures, and of nothing
+            else: a file that is not there is no failure of the store.
+        keys: to look at, of that section.
+    """
+
+    section: str
+    signs: re.Pattern[str]
+    keys: str
+
+
+_STORE = _Service(
+    "store",
+    re.compile(
+        r"awssdk\.services\.s3\.model\.(?!NoSuchKey)|\bS3Exception|AWSBadRequest|AWSServiceIO|AWSClientIO|AWSStatus500|"
+        r"AWS Error (?!NO_SUCH_KEY)|NoSuchBucket|SignatureDoesNotMatch|InvalidAccessKeyId"
+    ),
+    "endpoint, access_key and secret_key",
+)
+
+# The store comes first: a catalog's error may be about a metadata file, and then names both.
+_SERVICES = (
+    _STORE,
+    _Service(
+        "catalog",
+        re.compile(
+            r"RESTException|RESTError|OAuthError|NotAuthorized|Unauthorized|Forbidden|ServiceUnavailable|ServiceFailure|"
+            r"ServerError|CommitStateUnknown|RequestException|"
+            r"UncheckedSQLException|PSQLException|psycopg2|OperationalError|"
+            r"TTransportException|RuntimeMetaException|"
+            r"awssdk\.services\.glue|GlueException|botocore"
+        ),
+        "its address and credentials",
+    ),
+    _Service(
+        "catalog or store",
+        re.compile(
+            r"SdkClientException|ConnectException|ConnectionError|HttpHostConnect|SocketTimeout|PermissionError"
+        ),
+        "their addresses",
+    ),
+)
+
+
+def of_service(profile: Profile, error: BaseException) -> str | None:
+    """The sentence about an error, where it is one of the profile's catalog or store; else None."""
+    if isinstance(error, FileNotFoundError):
+        return None
+    kind = type(error)
+    known_by = f"{kind.__module__} {' '.join(one.__name__ for one in kind.__mro__)}: {error}"
+    found = next((one for one in _SERVICES if one.signs.search(known_by)), None)
+    if found is None:
+        return None
+    endpoint = profile.store and profile.store.endpoint
+    if endpoint and endpoint in known_by:
+        found = _STORE
+    at = {
+        "store": endpoint,
+        "catalog": profile.catalog.uri or profile.catalog.endpoint or profile.catalog.warehouse,
+    }.get(found.section)
+    said = " ".join(in_brief(error).split())[:500]
+    for model in filter(None, (profile.catalog, profile.store)):
+        said = without_secrets(said, model)
+    return (
+        f"profile '{profile.name}', {found.section}{f' at {at}' if at else ''}: {kind.__name__}: {said}. "
+        f"Nothing is lost: try again; if it stays so, look at {found.keys} below {found.section}"
+    )
+
+
+@contextmanager
+def naming_the_service(profile: Profile) -> Iterator[None]:
+    """Errors of the profile's services become one sentence; all others pass as they are.
+
+    Raises:
+        ServiceError: the catalog or the store refused, or did not answer.
+    """
+    try:
+        yield
+    except IcebergAssetsError:
+        raise
+    except Exception as error:
+        if sentence := of_service(profile, error):
+            raise ServiceError(sentence) from error
+        raise
