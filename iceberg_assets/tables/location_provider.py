@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.errors import ConfigurationError, in_brief
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import in_brief, literal
+from iceberg_assets.spark import literal
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.flat_location import IMPLEMENTATION, PROVIDER
 
