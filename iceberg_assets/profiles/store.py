@@ -30,7 +30,7 @@ class _Names:
     hadoop: str
 
 
-_NAMES: Mapping[str, _Names] = {
+NAMES: Mapping[str, _Names] = {
     "endpoint": _Names("s3.endpoint", "s3.endpoint", "endpoint"),
     # PyIceberg says the opposite of it.
     "path_style": _Names("s3.path-style-access", "s3.force-virtual-addressing", "path.style.access"),
@@ -68,7 +68,7 @@ class Access(SpecModel):
 
     def texts(self) -> dict[str, str]:
         """The keys that are set, as texts, secrets in clear: for engines alone."""
-        given = {key: getattr(self, key) for key in _NAMES}
+        given = {key: getattr(self, key) for key in NAMES}
         texts = {key: _text(value) for key, value in given.items() if value is not None}
         # Stores other than AWS's have no regions, and AWS's SDK insists on one to sign for.
         return {"region": "us-east-1", **texts} if "endpoint" in texts else texts
@@ -92,9 +92,9 @@ class Store(Access):
     def of(self, bucket: str) -> Access:
         """How a bucket is reached."""
         own = self.buckets.get(bucket)
-        given = {key: getattr(self, key) for key in _NAMES}
+        given = {key: getattr(self, key) for key in NAMES}
         if own is not None:
-            given |= {key: value for key in _NAMES if (value := getattr(own, key)) is not None}
+            given |= {key: value for key in NAMES if (value := getattr(own, key)) is not None}
         return Access(**given)
 
     def of_place(self, place: str | None) -> Access:
@@ -111,7 +111,7 @@ class Store(Access):
         given = self.of_place(warehouse).texts()
         return {
             "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-            **{_NAMES[key].iceberg: value for key, value in given.items()},
+            **{NAMES[key].iceberg: value for key, value in given.items()},
         }
 
     def pyiceberg(self, warehouse: str | None) -> dict[str, str]:
@@ -119,7 +119,7 @@ class Store(Access):
         given = self.of_place(warehouse).texts()
         if "path_style" in given:
             given["path_style"] = str(given["path_style"] == "false").lower()
-        return {_NAMES[key].pyiceberg: value for key, value in given.items()}
+        return {NAMES[key].pyiceberg: value for key, value in given.items()}
 
     def spark_hadoop(self) -> dict[str, str]:
         """Settings of a Spark session whose Hadoop reads raw files, spelled ``s3a://`` or ``s3://``."""
@@ -183,7 +183,7 @@ def on_s3(place: str | None) -> bool:
 
 def _hadoop(access: Access, below: str) -> dict[str, str]:
     given = access.texts()
-    settings = {f"spark.hadoop.fs.s3a.{below}{_NAMES[key].hadoop}": value for key, value in given.items()}
+    settings = {f"spark.hadoop.fs.s3a.{below}{NAMES[key].hadoop}": value for key, value in given.items()}
     if "endpoint" in given:
         ssl = urlsplit(given["endpoint"]).scheme == "https"
         settings[f"spark.hadoop.fs.s3a.{below}connection.ssl.enabled"] = str(ssl).lower()
