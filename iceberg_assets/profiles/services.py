@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from iceberg_assets.errors import IcebergAssetsError, ServiceError, in_brief
+from pyiceberg.exceptions import BadRequestError
+
+from iceberg_assets.errors import ConfigurationError, IcebergAssetsError, ServiceError, in_brief
 from iceberg_assets.profiles.profile import Profile
 from iceberg_assets.profiles.values import without_secrets
 
@@ -61,7 +63,7 @@ _SERVICES = (
 
 def of_service(profile: Profile, error: BaseException) -> str | None:
     """The sentence about an error, where it is one of the profile's catalog or store; else None."""
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError | BadRequestError):
         return None
     kind = type(error)
     known_by = f"{kind.__module__} {' '.join(one.__name__ for one in kind.__mro__)}: {error}"
@@ -90,11 +92,16 @@ def naming_the_service(profile: Profile) -> Iterator[None]:
 
     Raises:
         ServiceError: the catalog or the store refused, or did not answer.
+        ConfigurationError: a REST catalog finds fault with a name.
     """
     try:
         yield
     except IcebergAssetsError:
         raise
+    except BadRequestError as error:
+        raise ConfigurationError(
+            f"profile '{profile.name}': the catalog does not take what is declared: {error}; see the table's name"
+        ) from error
     except Exception as error:
         if sentence := of_service(profile, error):
             raise ServiceError(sentence) from error
