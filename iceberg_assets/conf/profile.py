@@ -22,7 +22,7 @@ _TYPES = {
     "org.apache.iceberg.rest.RESTCatalog": "rest",
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
 }
-_SESSION = "org.apache.iceberg.spark.SparkSessionCatalog"
+_PLAIN = "org.apache.iceberg.spark.SparkCatalog"
 # What a profile says by itself, and what it would be wrong to bring over.
 _LEFT_OUT = {
     "spark.jars.packages": "a profile names the jars that go together by itself; `packages` takes further ones",
@@ -86,11 +86,19 @@ def _catalog(spark: dict[str, Any], notes: list[str]) -> tuple[dict[str, Any], d
         )
     prefix = f"{_CATALOGS}{name}."
     given = {key.removeprefix(prefix): spark.pop(key) for key in list(spark) if key.startswith(prefix)}
-    implementation = str(plain(given.pop("catalog-impl", "")))
-    kind = str(plain(given.pop("type", _TYPES.get(implementation, ""))))
-    catalog: dict[str, Any] = {"name": name} | ({"type": kind} if kind else {"catalog_impl": implementation})
-    if given.pop("def-impl", None) == _SESSION:
-        catalog["session"] = True
+    implementation = given.pop("catalog-impl", "")
+    stated = given.pop("type", _TYPES.get(str(plain(implementation)), ""))
+    catalog: dict[str, Any] = {"name": name}
+    catalog |= {"type": _kept("type", stated, notes)} if stated else {"catalog_impl": _kept("", implementation, notes)}
+    # Where a variable chooses the type, its default says which keys there are.
+    kind = str(plain(stated))
+    match given.pop("def-impl", _PLAIN):
+        case "org.apache.iceberg.spark.SparkSessionCatalog":
+            catalog["session"] = True
+        case other if other != _PLAIN:
+            notes.append(
+                f"def-impl = {shown('', other)} was left out: a profile's catalog is {_PLAIN}, or the session's"
+            )
     known = KINDS.get(kind, IMPLEMENTATION).keys
     ours = {names.spark: key for key, names in known.items() if names.spark} | {"uri": "uri", "warehouse": "warehouse"}
     store: dict[str, Any] = {}
@@ -136,6 +144,9 @@ def _uri(value: object) -> object:
 
 def _kept(key: str, value: object, notes: list[str], prefix: str | None = None) -> object:
     """The value as a profile has it; of a secret in clear, the variable that it is to come from."""
+    if isinstance(value, list):
+        # As the application does: Spark has lists as texts.
+        return ",".join(str(_kept(key, one, notes, prefix)) for one in value)
     secret = re.search(REDACTED, key) and plain(value) not in (None, "")
     if not secret:
         return value.in_profile() if isinstance(value, FromEnvironment) else value
