@@ -23,10 +23,12 @@ _TYPES = {
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
 }
 _PLAIN = "org.apache.iceberg.spark.SparkCatalog"
+_SESSION = "org.apache.iceberg.spark.SparkSessionCatalog"
+_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 # What a profile says by itself, and what it would be wrong to bring over.
 _LEFT_OUT = {
     "spark.jars.packages": "a profile names the jars that go together by itself; `packages` takes further ones",
-    "spark.sql.extensions": "every session has Iceberg's; others go below `spark`",
+    "spark.sql.extensions": "Iceberg's are not among them, and every session needs these",
     "cache-enabled": "cached tables are 30 s old, and outcomes are counted before and after",
     "io-impl": "where there is a store, files are written by S3FileIO",
 }
@@ -59,7 +61,7 @@ def make_profile(leaves: Leaves) -> tuple[Made, dict[str, Any]]:
         if found and (ours := _HADOOP.get(found["name"])):
             place = store.setdefault("buckets", {}).setdefault(found["bucket"], {}) if found["bucket"] else store
             place[ours] = _kept(ours, value, notes, prefix=found["bucket"])
-        elif key in _LEFT_OUT:
+        elif key in _LEFT_OUT and _EXTENSIONS not in str(value):
             notes.append(f"{key} = {shown(key, value)} was left out: {_LEFT_OUT[key]}")
         else:
             further[key] = _kept(key, value, notes)
@@ -88,18 +90,9 @@ def _catalog(spark: dict[str, Any], notes: list[str]) -> tuple[dict[str, Any], d
     given = {key.removeprefix(prefix): spark.pop(key) for key in list(spark) if key.startswith(prefix)}
     implementation = given.pop("catalog-impl", "")
     stated = given.pop("type", _TYPES.get(str(plain(implementation)), ""))
-    catalog: dict[str, Any] = {"name": name}
-    catalog |= {"type": _kept("type", stated, notes)} if stated else {"catalog_impl": _kept("", implementation, notes)}
+    catalog = {"name": name} | _kind(stated, implementation, given.pop("def-impl", _PLAIN), notes)
     # Where a variable chooses the type, its default says which keys there are.
-    kind = str(plain(stated))
-    match given.pop("def-impl", _PLAIN):
-        case "org.apache.iceberg.spark.SparkSessionCatalog":
-            catalog["session"] = True
-        case other if other != _PLAIN:
-            notes.append(
-                f"def-impl = {shown('', other)} was left out: a profile's catalog is {_PLAIN}, or the session's"
-            )
-    known = KINDS.get(kind, IMPLEMENTATION).keys
+    known = KINDS.get(str(plain(stated)), IMPLEMENTATION).keys
     ours = {names.spark: key for key, names in known.items() if names.spark} | {"uri": "uri", "warehouse": "warehouse"}
     store: dict[str, Any] = {}
     properties: dict[str, Any] = {}
@@ -119,6 +112,16 @@ def _catalog(spark: dict[str, Any], notes: list[str]) -> tuple[dict[str, Any], d
         elif key not in ours:
             properties[key] = _kept(key, value, notes)
     return catalog | ({"properties": properties} if properties else {}), store, of_tables
+
+
+def _kind(stated: object, implementation: object, of_spark: object, notes: list[str]) -> dict[str, Any]:
+    """What kind of catalog it is: by its type or a class of Iceberg's, and by the class that Spark knows it by."""
+    kind = {"type": _kept("type", stated, notes)} if stated else {"catalog_impl": _kept("", implementation, notes)}
+    if of_spark == _SESSION:
+        return kind | {"session": True}
+    if of_spark != _PLAIN:
+        notes.append(f"def-impl = {shown('', of_spark)} was left out: a profile's catalog is {_PLAIN}, or {_SESSION}")
+    return kind
 
 
 def _on_s3(place: object) -> bool:

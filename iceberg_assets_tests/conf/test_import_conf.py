@@ -179,12 +179,13 @@ def test_every_setting_of_hadoop_and_spark_is_passed_on(tmp_path: Path, target: 
         "spark.hadoop.fs.s3a.connection.maximum": "200",
         "spark.hadoop.fs.s3a.bucket.raw.endpoint": "https://s3.eu-west-1.amazonaws.com",
         "spark.sql.catalog.other": "org.example.Catalog",
+        "spark.sql.extensions": '"org.example.More,org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"',
     }
     lines = "\n".join(f"app.config.{key} = {value}" for key, value in settings.items())
     listed = 'app.config.spark.local.dir = ["/a", "/b"]'
     quoted = re.sub("(http.*)", r'"\1"', lines)
     bring(target, write(tmp_path, f"{APPLICATION}{quoted}\n{listed}"))
-    expected = settings | {"spark.local.dir": "/a,/b"}
+    expected = {name: value.strip('"') for name, value in settings.items()} | {"spark.local.dir": "/a,/b"}
     assert rendered(load_profile("application", target), expected) == expected
 
 
