@@ -104,7 +104,8 @@ KINDS: Mapping[str, Kind] = {
             "skip_archive": _both("glue.skip-archive"),
         },
         required=("warehouse",),
-        pyiceberg={"type": "glue"},
+        # Its own ten tries take minutes where nobody answers.
+        pyiceberg={"type": "glue", "glue.max-retries": "5"},
         told_by=("id", "region"),
         aws=True,
         extra=Extra("boto3", "glue"),
