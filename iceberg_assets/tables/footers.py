@@ -124,8 +124,8 @@ def _read(
         fields = _fields(metadata.schema)
     except (pa.ArrowException, OSError, ValueError, *failures(file.path)) as error:
         # The machine and the store give their errors a number, a store's refusal aside; what Arrow says has none.
-        of_content = isinstance(error, pa.ArrowException | OSError | ValueError) and not isinstance(error, PermissionError)
-        opened = of_content and not getattr(error, "errno", None)
+        refused = isinstance(error, PermissionError) or bool(getattr(error, "errno", None))
+        opened = isinstance(error, pa.ArrowException | OSError | ValueError) and not refused
         return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0], opened)
     return Footer(
         file,
