@@ -19,8 +19,9 @@ from iceberg_assets.maintenance import Asked, maintain
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spec import Operation, Status
 from iceberg_assets.tables import append
-from iceberg_assets_tests.services.catalogs import PROFILE, RAW_ON_S3, SECRET, Catalog, Running, project, rest_settings
+from iceberg_assets_tests.services.catalogs import PROFILE, RAW_ON_S3, Catalog, Running, project, rest_settings
 from iceberg_assets_tests.services.cells import Cell, Suite, secrets
+from iceberg_assets_tests.services.process import SECRET
 from iceberg_assets_tests.services.proxy import Proxy, proxy
 from iceberg_assets_tests.services.seaweedfs import seaweedfs
 from iceberg_assets_tests.services.world import D1
