@@ -104,8 +104,7 @@ KINDS: Mapping[str, Kind] = {
             "skip_archive": _both("glue.skip-archive"),
         },
         required=("warehouse",),
-        # Its own ten tries take minutes where nobody answers.
-        pyiceberg={"type": "glue", "glue.max-retries": "5"},
+        pyiceberg={"type": "glue"},
         told_by=("id", "region"),
         aws=True,
         extra=Extra("boto3", "glue"),

@@ -79,7 +79,6 @@ def told(found: Profile) -> tuple[dict[str, str], dict[str, str]]:
             },
             {
                 "type": "glue",
-                "glue.max-retries": "5",
                 "glue.endpoint": "http://g",
                 "glue.id": "12",
                 "glue.region": "eu-west-1",
