@@ -18,13 +18,11 @@ from pyiceberg.catalog.hive import HiveCatalog
 from iceberg_assets_tests.services.glue import Glue, glue
 from iceberg_assets_tests.services.metastore import Metastore, metastore
 from iceberg_assets_tests.services.postgres import PostgreSQL, postgres
+from iceberg_assets_tests.services.process import SECRET
 from iceberg_assets_tests.services.proxy import proxy
 from iceberg_assets_tests.services.seaweedfs import LAKE, RAW, REGION, SeaweedFS, seaweedfs
 
 Name = tuple[str, ...]
-SECRET = "canary-of-the-services-4711"
-"""Every password, key and token's base: wherever it is read, a secret was shown."""
-
 PROFILE = "service"
 
 

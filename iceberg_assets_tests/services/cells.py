@@ -23,7 +23,8 @@ from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Operation, Status
 from iceberg_assets.spec.procedures import PROCEDURES
 from iceberg_assets_tests import on_paper
-from iceberg_assets_tests.services.catalogs import SECRET, Catalog
+from iceberg_assets_tests.services.catalogs import Catalog
+from iceberg_assets_tests.services.process import SECRET
 from iceberg_assets_tests.services.world import D1, D2, Declared, World
 
 
