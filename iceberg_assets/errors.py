@@ -13,6 +13,10 @@ class SourceError(IcebergAssetsError):
     """The raw input of a date is absent, unreadable, or does not fit the table; nothing was written."""
 
 
+class RawStoreError(SourceError):
+    """The raw input of a date cannot be listed: its store refused, or did not answer."""
+
+
 class ClaimInDoubtError(IcebergAssetsError):
     """Whether a claim's rows are in the table cannot be told from its metadata; a person has to decide."""
 

@@ -152,7 +152,7 @@ def test_an_unknown_profile_is_refused_with_the_known_ones(own_project: Path) ->
     result = run("plan", "--profile", "moon")
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "there is no profile 'moon': known are local" in result.stderr
+    assert "there is no profile 'moon': known are docker, glue" in result.stderr
 
 
 def test_a_mistake_in_the_yaml_is_one_message_with_file_and_key(own_project: Path) -> None:

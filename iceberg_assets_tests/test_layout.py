@@ -39,6 +39,7 @@ def _python(program: str) -> str:
 def test_the_package_carries_what_is_not_python() -> None:
     package = Path(iceberg_assets.__file__).parent
     assert (package / "profiles" / "local.yaml").is_file()
+    assert (package / "jvm" / "flat-location-provider.jar").is_file()
     assert (package / "py.typed").is_file()
 
 

@@ -17,7 +17,7 @@ from iceberg_assets.conf.profile import make_profile
 from iceberg_assets.conf.read import read_conf
 from iceberg_assets.conf.table import NAME, make_table
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import load_profile
+from iceberg_assets.profiles import documents, load_profile
 from iceberg_assets.spec import parse_table
 from iceberg_assets.spec.names import slug
 
@@ -90,8 +90,8 @@ def write(brought: Sequence[Brought]) -> list[Path]:
     """
     texts: dict[Path, str] = {}
     for file, text in (item for one in brought for item in one.files.items()):
-        there = file.read_text() if file.exists() else texts.get(file, text)
-        if _settings(there) != _settings(text):
+        there = documents(file) if file.exists() else _documents(texts.get(file, text))
+        if there != _documents(text):
             other = "is there, and says" if file.exists() else "would say, of another profile,"
             raise ConfigurationError(
                 f"{file} {other} something else: nothing was written. Move it out of the way, or name another project "
@@ -106,8 +106,8 @@ def write(brought: Sequence[Brought]) -> list[Path]:
     return list(new)
 
 
-def _settings(text: str) -> Any:
-    return yaml.safe_load(text)
+def _documents(text: str) -> list[Any]:
+    return list(yaml.safe_load_all(text))
 
 
 def _check(name: str, profile: Mapping[str, Any], table: Mapping[str, Any], root: Path) -> None:

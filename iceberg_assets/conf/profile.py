@@ -22,11 +22,13 @@ _TYPES = {
     "org.apache.iceberg.rest.RESTCatalog": "rest",
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
 }
+_PLAIN = "org.apache.iceberg.spark.SparkCatalog"
 _SESSION = "org.apache.iceberg.spark.SparkSessionCatalog"
+_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 # What a profile says by itself, and what it would be wrong to bring over.
 _LEFT_OUT = {
     "spark.jars.packages": "a profile names the jars that go together by itself; `packages` takes further ones",
-    "spark.sql.extensions": "every session has Iceberg's; others go below `spark`",
+    "spark.sql.extensions": "Iceberg's are not among them, and every session needs these",
     "cache-enabled": "cached tables are 30 s old, and outcomes are counted before and after",
     "io-impl": "where there is a store, files are written by S3FileIO",
 }
@@ -59,7 +61,7 @@ def make_profile(leaves: Leaves) -> tuple[Made, dict[str, Any]]:
         if found and (ours := _HADOOP.get(found["name"])):
             place = store.setdefault("buckets", {}).setdefault(found["bucket"], {}) if found["bucket"] else store
             place[ours] = _kept(ours, value, notes, prefix=found["bucket"])
-        elif key in _LEFT_OUT:
+        elif key in _LEFT_OUT and _EXTENSIONS not in str(value):
             notes.append(f"{key} = {shown(key, value)} was left out: {_LEFT_OUT[key]}")
         else:
             further[key] = _kept(key, value, notes)
@@ -86,12 +88,11 @@ def _catalog(spark: dict[str, Any], notes: list[str]) -> tuple[dict[str, Any], d
         )
     prefix = f"{_CATALOGS}{name}."
     given = {key.removeprefix(prefix): spark.pop(key) for key in list(spark) if key.startswith(prefix)}
-    implementation = str(plain(given.pop("catalog-impl", "")))
-    kind = str(plain(given.pop("type", _TYPES.get(implementation, ""))))
-    catalog: dict[str, Any] = {"name": name} | ({"type": kind} if kind else {"catalog_impl": implementation})
-    if given.pop("def-impl", None) == _SESSION:
-        catalog["session"] = True
-    known = KINDS.get(kind, IMPLEMENTATION).keys
+    implementation = given.pop("catalog-impl", "")
+    stated = given.pop("type", _TYPES.get(str(plain(implementation)), ""))
+    catalog = {"name": name} | _kind(stated, implementation, given.pop("def-impl", _PLAIN), notes)
+    # Where a variable chooses the type, its default says which keys there are.
+    known = KINDS.get(str(plain(stated)), IMPLEMENTATION).keys
     ours = {names.spark: key for key, names in known.items() if names.spark} | {"uri": "uri", "warehouse": "warehouse"}
     store: dict[str, Any] = {}
     properties: dict[str, Any] = {}
@@ -111,6 +112,16 @@ def _catalog(spark: dict[str, Any], notes: list[str]) -> tuple[dict[str, Any], d
         elif key not in ours:
             properties[key] = _kept(key, value, notes)
     return catalog | ({"properties": properties} if properties else {}), store, of_tables
+
+
+def _kind(stated: object, implementation: object, of_spark: object, notes: list[str]) -> dict[str, Any]:
+    """What kind of catalog it is: by its type or a class of Iceberg's, and by the class that Spark knows it by."""
+    kind = {"type": _kept("type", stated, notes)} if stated else {"catalog_impl": _kept("", implementation, notes)}
+    if of_spark == _SESSION:
+        return kind | {"session": True}
+    if of_spark != _PLAIN:
+        notes.append(f"def-impl = {shown('', of_spark)} was left out: a profile's catalog is {_PLAIN}, or {_SESSION}")
+    return kind
 
 
 def _on_s3(place: object) -> bool:
@@ -136,6 +147,9 @@ def _uri(value: object) -> object:
 
 def _kept(key: str, value: object, notes: list[str], prefix: str | None = None) -> object:
     """The value as a profile has it; of a secret in clear, the variable that it is to come from."""
+    if isinstance(value, list):
+        # As the application does: Spark has lists as texts.
+        return ",".join(str(_kept(key, one, notes, prefix)) for one in value)
     secret = re.search(REDACTED, key) and plain(value) not in (None, "")
     if not secret:
         return value.in_profile() if isinstance(value, FromEnvironment) else value

@@ -21,6 +21,8 @@ _PIECES = re.compile(
     rf"|(?P<before>[=:][ \t]*)(?P<amount>\d+[ \t]*[A-Za-z]+){_END}"
 )
 _INCLUDE = re.compile(r'^[ \t]*include[ \t]+(?:(?:required|file|classpath)\()*[ \t]*"([^"\n]+)"[ \t)]*', re.MULTILINE)
+_ASIDE = r"(?:\s|(?:#|//)[^\n]*(?:\n|\Z))*"
+_BRACES = re.compile(rf"{_ASIDE}\{{((?s:.*))\}}{_ASIDE}")
 _ENDINGS = ("", ".conf", ".json")
 
 Tree = dict[str, Any]
@@ -49,10 +51,11 @@ def read_conf(files: Sequence[Path]) -> Conf:
         ConfigurationError: a file, or one that it includes, cannot be read, or is not HOCON.
     """
     text, last = "\n".join(_whole(file, ()) for file in files), files[-1]
-    # A name that is a key of the file is that key's value, to HOCON as well.
-    keys = parse_hocon(_rewritten(text, marks := _marks(text), overridden=True), last).keys()
-    marks = {name: one for name, one in marks.items() if name not in keys}
-    with_all = parse_hocon(_rewritten(text, marks), last)
+    with_all = parse_hocon(_rewritten(text, marks := _marks(text)), last)
+    if keys := marks.keys() & with_all.keys():
+        # A name that is a key of the file is that key's value, to HOCON as well.
+        marks = {name: one for name, one in marks.items() if name not in keys}
+        with_all = parse_hocon(_rewritten(text, marks), last)
     hidden = sorted(marks.keys() - marked(json.dumps(with_all, ensure_ascii=False)))
     return Conf(_joined(with_all, parse_hocon(_rewritten(text, marks, overridden=True), last)), tuple(hidden))
 
@@ -80,18 +83,18 @@ def _whole(file: Path, within: tuple[Path, ...]) -> str:
 
 
 def _marks(text: str) -> dict[str, str]:
-    """Marks of what may be variables, by name."""
-    marks = {}
+    """Marks of what may be variables, by name. One that has to be set anywhere has to be set."""
+    optional: dict[str, bool] = {}
     for found in _PIECES.finditer(text):
         if name := found["variable"] or found["overriding"]:
-            marks[name] = mark(name, optional=bool(found["overriding"] or found["optional"]))
-    return marks
+            optional[name] = optional.get(name, True) and bool(found["overriding"] or found["optional"])
+    return {name: mark(name, optional=may_be_unset) for name, may_be_unset in optional.items()}
 
 
 def _without_braces(text: str) -> str:
     """The keys of a file that may have braces around them, which nothing could be put before or after."""
-    bare = text.strip()
-    return bare[1:-1] if bare.startswith("{") and bare.endswith("}") else text
+    found = _BRACES.fullmatch(text)
+    return found[1] if found else text
 
 
 def _rewritten(text: str, marks: Mapping[str, str], *, overridden: bool = False) -> str:

@@ -34,7 +34,9 @@ def make_table(leaves: Leaves, of_catalog: Mapping[str, Any], date_column: str |
     if missing := [key for key in (*NAME, _FROM) if key not in leaves]:
         raise ConfigurationError(f"there is no {missing[0]}, and a table needs it")
     fields = leaves.get(_PARTITIONS, [])
-    dates = [field["col"] for field in fields if field.get("type") == "date"]
+    if not (isinstance(fields, list) and all(isinstance(field, Mapping) for field in fields)):
+        raise ConfigurationError(f'{_PARTITIONS}: expected a list such as [{{ col = "region", type = "identity" }}]')
+    dates = [field.get("col") for field in fields if field.get("type") == "date"]
     if not (column := date_column or next(iter(dates), None)):
         raise ConfigurationError(
             f"{_PARTITIONS} has no field of type date, and a table with raw files has dates: name the column that they "

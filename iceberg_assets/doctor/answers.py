@@ -5,20 +5,19 @@ from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 
-from pyiceberg.exceptions import NoSuchTableError
-from sqlalchemy.exc import SQLAlchemyError
-
 from iceberg_assets.doctor.finding import Findings, fail, ok, warn
 from iceberg_assets.doctor.place import addresses, buckets, clock_of, unreachable
 from iceberg_assets.doctor.settings import wanted_packages
-from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.maintenance.garbage import maintained_elsewhere
+from iceberg_assets.errors import IcebergAssetsError
+from iceberg_assets.maintenance.elsewhere import maintained_elsewhere
 from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles.services import naming_the_service
 from iceberg_assets.profiles.store import failures
 from iceberg_assets.profiles.values import without_secrets
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.units import format_age, format_count
 from iceberg_assets.tables.location_provider import provider_notes
+from iceberg_assets.tables.target import load_target
 
 _SKEW = timedelta(minutes=1)
 # S3 refuses requests that are signed for a time so far away (RequestTimeTooSkewed).
@@ -54,19 +53,16 @@ def _of_catalog(profile: Profile) -> Findings:
             "give the PyIceberg properties of the same catalog as catalog.pyiceberg",
         )
         return
-    if catalog.sqlite and not Path(catalog.sqlite).is_file():
+    if _to_be_made(profile):
         yield ok(f"catalog.uri: {catalog.sqlite} is made by the first append")
         return
-    if not _can_be_asked(profile):
+    if not _answers(profile):
         return
     try:
-        namespaces = profile.pyiceberg().list_namespaces()
-    except ConfigurationError as error:
+        with naming_the_service(profile):
+            namespaces = profile.pyiceberg().list_namespaces()
+    except IcebergAssetsError as error:
         yield fail(str(error))
-    except SQLAlchemyError as error:
-        yield fail(
-            f"catalog.uri: {type(error).__name__}: {error!s:.200}", "see whether the database is one of Iceberg's"
-        )
     else:
         yield ok(f"catalog {catalog.name} lists {format_count(len(namespaces), 'namespace')}")
 
@@ -76,7 +72,7 @@ def _of_bucket(profile: Profile, bucket: str) -> Findings:
     if store is None:
         yield fail(f"{bucket} is a bucket, and the profile has no store", "say below store how it is reached")
         return
-    if not _can_be_asked(profile):
+    if not _answers(profile):
         return
     try:
         store.filesystem(bucket).call_s3("head_bucket", Bucket=bucket)
@@ -109,25 +105,30 @@ def clocks(profile: Profile, _: Sequence[TableSpec]) -> Findings:
 
 def others(profile: Profile, specs: Sequence[TableSpec]) -> Findings:
     """Marks of other optimizers on declared tables, and what Glue's would do to a flat location."""
-    if not _can_be_asked(profile):
+    if _to_be_made(profile) or not _answers(profile):
         return
     for spec in specs:
         try:
-            properties = profile.pyiceberg().load_table(spec.table).properties
-        except (NoSuchTableError, ConfigurationError, SQLAlchemyError, OSError):
-            # What is wrong with the catalog is said above, and a table may not be there yet.
+            table = load_target(profile, spec)
+        except IcebergAssetsError as error:
+            yield fail(str(error))
             continue
-        if why := maintained_elsewhere(properties, spec.properties):
+        if table is None:
+            continue
+        if why := maintained_elsewhere(table, spec.properties):
             yield warn(f"{spec.name}: {why}", "decide for one of the two")
-        for note in provider_notes(profile, spec, properties):
+        for note in provider_notes(profile, spec, table.properties):
             yield warn(note, "see docs/flat-location.md")
 
 
-def _can_be_asked(profile: Profile) -> bool:
-    """Whether nothing that is said elsewhere keeps the catalog from answering; retries would take their time."""
-    catalog = profile.catalog
-    return (
-        (not catalog.sqlite or Path(catalog.sqlite).is_file())
-        and all(find_spec(extra.module) for extra in wanted_packages(profile))
-        and not any(unreachable(address) for address in addresses(profile))
+def _answers(profile: Profile) -> bool:
+    """Whether nothing that is said elsewhere keeps others from answering; retries would take their time."""
+    return all(find_spec(extra.module) for extra in wanted_packages(profile)) and not any(
+        unreachable(address) for address in addresses(profile)
     )
+
+
+def _to_be_made(profile: Profile) -> bool:
+    """Whether the catalog is a file that is not there yet; to ask would make it."""
+    file = profile.catalog.sqlite
+    return file is not None and not Path(file).is_file()

@@ -15,7 +15,8 @@ from iceberg_assets.job.selection import Selection, select, takes_namespace
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.task import Task, task_of
 from iceberg_assets.maintenance import GC_BEFORE
-from iceberg_assets.maintenance.garbage import forbidden, maintained_elsewhere, remember_places
+from iceberg_assets.maintenance.elsewhere import maintained_elsewhere
+from iceberg_assets.maintenance.garbage import forbidden, remember_places
 from iceberg_assets.profiles import Listed, Profile, list_catalog
 from iceberg_assets.spec import Attempt, Operation
 from iceberg_assets.spec.table import format_identifier
@@ -130,7 +131,7 @@ def _planned(
     health = read_health(profile, task.spec, cache=cache, loaded=table)
     if health is None:
         raise NoSuchTableError
-    if reason := maintained_elsewhere(health.properties, task.spec.properties):
+    if reason := maintained_elsewhere(table, task.spec.properties):
         return Surveyed(task.spec.table, "skipped", reason)
     barred = None if settings.gc_handling.enabled else forbidden(health)
     operations = [one for one in task.operations if not (barred and one in _DELETING)]

@@ -102,11 +102,11 @@ def carry_out(around: Around, found: Surveyed) -> Iterator[Ended]:
     assert task is not None, "what is due has a task"
     _put_gc_back(around, task)
     steps = list(_steps(found))
-    with _lease_over(around, task, steps):
+    with _lease_over(around, task, steps) as leased:
         for operation, days in steps:
             if around.stop.is_set():
                 return
-            ended = _operate(around, found, task, operation, days)
+            ended = _operate(around, found, task, operation, days, leased)
             yield ended
             # What comes after a rewrite that changed rows may take away what it would be taken back to.
             if ended.on_hold or any(one.rows_preserved is False for one in ended.outcomes.values()):
@@ -117,13 +117,15 @@ _Step = tuple[Operation, Sequence[date]]
 
 
 @contextmanager
-def _lease_over(around: Around, task: Task, steps: Sequence[_Step]) -> Iterator[None]:
-    """One lease for several steps; where it cannot be had, each of them says why."""
+def _lease_over(around: Around, task: Task, steps: Sequence[_Step]) -> Iterator[bool]:
+    """One lease for several steps, and whether it is held; where it cannot be had, each of them says why."""
+    leased = False
     with ExitStack() as stack:
         if len(steps) > 1:
             with suppress(Exception):
                 stack.enter_context(one_lease(around.profile, task.spec, "the whole-catalog job"))
-        yield
+                leased = True
+        yield leased
 
 
 def _steps(found: Surveyed) -> Iterator[_Step]:
@@ -135,7 +137,9 @@ def _steps(found: Surveyed) -> Iterator[_Step]:
             yield operation, days[begin : begin + size]
 
 
-def _operate(around: Around, found: Surveyed, task: Task, operation: Operation, days: Sequence[date]) -> Ended:
+def _operate(
+    around: Around, found: Surveyed, task: Task, operation: Operation, days: Sequence[date], leased: bool
+) -> Ended:
     began, clock = datetime.now(UTC), time.monotonic()
     predicted = "; ".join(one.reason for one in found.requests if operation in one.operations)
 
@@ -150,7 +154,8 @@ def _operate(around: Around, found: Surveyed, task: Task, operation: Operation, 
     except Exception as error:  # noqa: BLE001 (as below)
         return ended(Outcome(operation, Status.FAILED, _words(error)))
     try:
-        if hold := standing_hold(around.profile, task.spec):
+        # Who has the lease alone could put the table on hold.
+        if not leased and (hold := standing_hold(around.profile, task.spec)):
             held = Outcome(operation, Status.SKIPPED, f"on hold: {hold.holder}", retryable=True)
             return ended(held, on_hold=True)
         result = maintain(operation, around.spark, around.profile, task.spec, _asked(around, task, operation, days))

@@ -48,6 +48,7 @@ def refused(operation: Operation, error: EngineError) -> Outcome:
 
 
 def _first_lines(message: str) -> str:
-    """The message without the JVM's stack."""
-    kept = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*(at |\.\.\. )", line)]
+    """The message without the JVM's stack, and without Py4J's first line, which says nothing."""
+    told = (line for line in message.splitlines() if not re.match(r"\s*(at |\.\.\. )|An error occurred while", line))
+    kept = [line.strip(" :\t") for line in told if line.strip()]
     return " ".join(kept[:3])[:1000]

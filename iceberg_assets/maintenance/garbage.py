@@ -1,7 +1,7 @@
 """What stands in the way of deleting files of a table."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog
@@ -17,33 +17,6 @@ from iceberg_assets.spec.table import format_identifier
 
 # Where a table may keep files beside its location (org.apache.iceberg.TableProperties).
 _PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
-
-
-_OWNER = "iceberg-assets.owner"
-
-# By table property: whether its value says that somebody else maintains the table, and who that is. ``declared`` is
-# what our own declaration gives the property.
-_MAINTAINERS: Mapping[str, tuple[Callable[[str, str | None], bool], str]] = {
-    "self-optimizing.enabled": (lambda value, _: value.lower() == "true", "Amoro optimizes it"),
-    _OWNER: (lambda value, declared: value != declared, "another deployment maintains it"),
-}
-
-
-def maintained_elsewhere(properties: Mapping[str, str], declared: Mapping[str, str]) -> str | None:
-    """Why we are not to maintain a table: two optimizers rewrite each other's files, and each expires the other's.
-
-    Args:
-        properties: the table's.
-        declared: those that its YAML declares; a deployment names itself there, as ``iceberg-assets.owner``.
-    """
-    for name, (elsewhere, who) in _MAINTAINERS.items():
-        if name in properties and elsewhere(properties[name], declared.get(name)):
-            ours = f" or declare it in properties as '{properties[name]}'" if name == _OWNER else ""
-            return (
-                f"the table's property {name} is '{properties[name]}': {who}, and two maintainers undo each other's "
-                f"work. Take the property off the table{ours}, or leave its maintenance to them"
-            )
-    return None
 
 
 def forbidden(health: TableHealth) -> str | None:

@@ -8,7 +8,7 @@ from datetime import date
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import TableHealth, read_health
-from iceberg_assets.maintenance.garbage import maintained_elsewhere
+from iceberg_assets.maintenance.elsewhere import maintained_elsewhere
 from iceberg_assets.maintenance.gc_enabled import put_back, switched_on
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
 from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX, drop_audit_branches
@@ -113,7 +113,7 @@ def without_leftovers(health: TableHealth) -> TableHealth:
 def not_ours(profile: Profile, spec: TableSpec) -> str | None:
     """Why the table is not to be maintained by us; None: it is, or is not there."""
     table = load_target(profile, spec)
-    return maintained_elsewhere(table.properties, spec.properties) if table else None
+    return maintained_elsewhere(table, spec.properties) if table else None
 
 
 def kept_away(operation: Operation, taken: LeaseTakenError) -> Outcome:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from iceberg_assets.errors import IcebergAssetsError, ServiceError, in_brief
+from pyiceberg.exceptions import BadRequestError
+
+from iceberg_assets.errors import ConfigurationError, IcebergAssetsError, ServiceError, in_brief
 from iceberg_assets.profiles.profile import Profile
 from iceberg_assets.profiles.values import without_secrets
 
@@ -26,16 +28,18 @@ class _Service:
     keys: str
 
 
+_STORE = _Service(
+    "store",
+    re.compile(
+        r"awssdk\.services\.s3\.model\.(?!NoSuchKey)|\bS3Exception|AWSBadRequest|AWSServiceIO|AWSClientIO|AWSStatus500|"
+        r"AWS Error (?!NO_SUCH_KEY)|NoSuchBucket|SignatureDoesNotMatch|InvalidAccessKeyId"
+    ),
+    "endpoint, access_key and secret_key",
+)
+
 # The store comes first: a catalog's error may be about a metadata file, and then names both.
 _SERVICES = (
-    _Service(
-        "store",
-        re.compile(
-            r"awssdk\.services\.s3\.model\.(?!NoSuchKey)|\bS3Exception|AWSBadRequest|AWSServiceIO|AWSClientIO|AWSStatus500|"
-            r"AWS Error (?!NO_SUCH_KEY)|NoSuchBucket|list-type=2|SignatureDoesNotMatch|InvalidAccessKeyId"
-        ),
-        "endpoint, access_key and secret_key",
-    ),
+    _STORE,
     _Service(
         "catalog",
         re.compile(
@@ -59,16 +63,19 @@ _SERVICES = (
 
 def of_service(profile: Profile, error: BaseException) -> str | None:
     """The sentence about an error, where it is one of the profile's catalog or store; else None."""
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError | BadRequestError):
         return None
     kind = type(error)
     known_by = f"{kind.__module__} {' '.join(one.__name__ for one in kind.__mro__)}: {error}"
     found = next((one for one in _SERVICES if one.signs.search(known_by)), None)
     if found is None:
         return None
+    endpoint = profile.store and profile.store.endpoint
+    if endpoint and endpoint in known_by:
+        found = _STORE
     at = {
+        "store": endpoint,
         "catalog": profile.catalog.uri or profile.catalog.endpoint or profile.catalog.warehouse,
-        "store": profile.store and profile.store.endpoint,
     }.get(found.section)
     said = " ".join(in_brief(error).split())[:500]
     for model in filter(None, (profile.catalog, profile.store)):
@@ -85,11 +92,16 @@ def naming_the_service(profile: Profile) -> Iterator[None]:
 
     Raises:
         ServiceError: the catalog or the store refused, or did not answer.
+        ConfigurationError: a REST catalog finds fault with a name.
     """
     try:
         yield
     except IcebergAssetsError:
         raise
+    except BadRequestError as error:
+        raise ConfigurationError(
+            f"profile '{profile.name}': the catalog does not take what is declared: {error}; see the table's name"
+        ) from error
     except Exception as error:
         if sentence := of_service(profile, error):
             raise ServiceError(sentence) from error

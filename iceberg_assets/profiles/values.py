@@ -53,8 +53,13 @@ def _texts(value: object) -> dict[str, str]:
     return texts
 
 
+def is_sensitive(name: str) -> bool:
+    """Whether a setting of this name holds a secret."""
+    return bool(_SENSITIVE.search(name))
+
+
 def _shown(settings: Mapping[str, str]) -> dict[str, str]:
-    return {name: "**********" if _SENSITIVE.search(name) and value else value for name, value in settings.items()}
+    return {name: "**********" if is_sensitive(name) and value else value for name, value in settings.items()}
 
 
 Settings = Annotated[
@@ -76,7 +81,7 @@ def _within(value: object) -> Iterator[str]:
         yield from secrets_of(value)
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            if isinstance(item, str) and item and _SENSITIVE.search(str(name)):
+            if isinstance(item, str) and item and is_sensitive(str(name)):
                 yield item
             else:
                 yield from _within(item)

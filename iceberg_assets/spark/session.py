@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles.values import is_sensitive
 from iceberg_assets.spark.jars import OWN_JAR, fetch_jars, jars
 
 if TYPE_CHECKING:
@@ -52,7 +53,22 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
     # Spark looks its own host name up, which fails or is slow on many machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     fetch_jars(profile)
-    return (build or _get_or_create)(settings(profile))
+    given = settings(profile)
+    _start_jvm({name: value for name, value in given.items() if not is_sensitive(name)})
+    return (build or _get_or_create)(given)
+
+
+def _start_jvm(public: dict[str, str]) -> None:
+    """Start the JVM of a session to come, unless there is one, or the session is another machine's.
+
+    PySpark would put every setting on its command line, where all users of the machine may read them. A JVM that is
+    there is given them by its socket.
+    """
+    if "spark.remote" in public:
+        return
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(public.items())))
 
 
 def _get_or_create(given: dict[str, str]) -> "SparkSession":

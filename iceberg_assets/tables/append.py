@@ -6,7 +6,7 @@ from datetime import date
 from functools import cache
 from time import monotonic
 
-from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, SourceError, in_brief
+from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, RawStoreError, SourceError, in_brief
 from iceberg_assets.profiles import Profile, naming_the_service, of_service
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Status, TableSpec
@@ -278,7 +278,8 @@ class _Append:
 
     def failed(self, day: date, error: Exception) -> None:
         if isinstance(error, IcebergAssetsError):
-            said = str(error).replace("\n", " ")
+            whose = f"profile '{self.profile.name}', store: " if isinstance(error, RawStoreError) else ""
+            said = whose + str(error).replace("\n", " ")
         else:
             said = of_service(self.profile, error) or in_brief(error)
         self.ended(day, Status.FAILED, said)

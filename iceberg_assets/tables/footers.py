@@ -123,8 +123,9 @@ def _read(
             metadata = opened_file.metadata
         fields = _fields(metadata.schema)
     except (pa.ArrowException, OSError, ValueError, *failures(file.path)) as error:
-        # Only the machine and the store give their errors a number; what Arrow says of the content has none.
-        opened = isinstance(error, pa.ArrowException | OSError | ValueError) and not getattr(error, "errno", None)
+        # The machine and the store give their errors a number, a store's refusal aside; what Arrow says has none.
+        refused = isinstance(error, PermissionError) or bool(getattr(error, "errno", None))
+        opened = isinstance(error, pa.ArrowException | OSError | ValueError) and not refused
         return UnreadableFile(file, (str(error).splitlines() or [type(error).__name__])[0], opened)
     return Footer(
         file,

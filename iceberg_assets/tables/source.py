@@ -10,7 +10,7 @@ from typing import Any
 
 import fsspec
 
-from iceberg_assets.errors import SourceError
+from iceberg_assets.errors import RawStoreError, SourceError
 from iceberg_assets.profiles import Store, on_s3
 from iceberg_assets.profiles.place import one_spelling
 from iceberg_assets.profiles.store import failures, file_system
@@ -68,7 +68,7 @@ def _listed(files: fsspec.AbstractFileSystem, pattern: str, store: Store | None)
         return {}
     except failures(pattern) as error:
         said = without_secrets(str(error), store) if store else str(error)
-        raise SourceError(
+        raise RawStoreError(
             f"{pattern} cannot be listed ({type(error).__name__}: {said:.300}): see endpoint, keys and buckets of the "
             "profile's store"
         ) from None

@@ -96,7 +96,7 @@ def test_a_profile_s_file_is_laid_over_and_gives_it_its_name(tmp_path: Path, tar
     )
     write(
         tmp_path,
-        "{ app.config.spark.hadoop.fs.s3a { endpoint = 'x', endpoint = \"http://minio:9000\" } }",
+        '# {a}\n// b\n{ app.config.spark.hadoop.fs.s3a { endpoint = x, endpoint = "http://minio:9000" } } # the end',
         "minio.conf",
     )
     other = write(tmp_path, 'app.master = "local[4]"', "application.small.conf")
@@ -115,7 +115,8 @@ def test_variables_stay_variables_with_their_defaults(
     monkeypatch.setenv("ICEBERG_DB_NAME", "elsewhere")
     monkeypatch.setenv("MINIO_SECRET", "canary")
     text = catalog(
-        'mycatalog { type = hadoop, warehouse = "s3a://"${?BUCKET}"/wh", s3.secret-access-key = ${?MINIO_SECRET} }'
+        'mycatalog { type = hadoop, type = ${?KIND}, warehouse = "s3a://"${?BUCKET}"/wh", '
+        "s3.secret-access-key = ${?MINIO_SECRET} }"
     )
     bring(target, write(tmp_path, text))
     (yaml_of_profile,) = (target / "profiles").iterdir()
@@ -130,6 +131,8 @@ def test_variables_stay_variables_with_their_defaults(
     assert profile.store is not None
     assert profile.store.secret_key is not None
     assert profile.store.secret_key.get_secret_value() == "canary"
+    monkeypatch.setenv("KIND", "glue")
+    assert load_profile("application", target).catalog.type == "glue"
 
 
 @pytest.mark.parametrize(
@@ -176,10 +179,14 @@ def test_every_setting_of_hadoop_and_spark_is_passed_on(tmp_path: Path, target: 
         "spark.hadoop.fs.s3a.connection.maximum": "200",
         "spark.hadoop.fs.s3a.bucket.raw.endpoint": "https://s3.eu-west-1.amazonaws.com",
         "spark.sql.catalog.other": "org.example.Catalog",
+        "spark.sql.extensions": '"org.example.More,org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"',
     }
     lines = "\n".join(f"app.config.{key} = {value}" for key, value in settings.items())
-    bring(target, write(tmp_path, APPLICATION + re.sub("(http.*)", r'"\1"', lines)))
-    assert rendered(load_profile("application", target), settings) == settings
+    listed = 'app.config.spark.local.dir = ["/a", "/b"]'
+    quoted = re.sub("(http.*)", r'"\1"', lines)
+    bring(target, write(tmp_path, f"{APPLICATION}{quoted}\n{listed}"))
+    expected = {name: value.strip('"') for name, value in settings.items()} | {"spark.local.dir": "/a,/b"}
+    assert rendered(load_profile("application", target), expected) == expected
 
 
 def test_a_secret_in_clear_stays_where_it_is(tmp_path: Path, target: Path) -> None:
@@ -200,7 +207,7 @@ def test_what_has_no_counterpart_is_named_and_kept_as_a_comment(tmp_path: Path, 
     app.audit { table = "audits", every = 5 m }
     app.from = ${?FIRST}
     app.from = ${?SECOND}
-    app.config.spark.sql.catalog.mycatalog.cache-enabled = true
+    app.config.spark.sql.catalog.mycatalog { cache-enabled = true, def-impl = com.example.Catalog }
     """
     said = bring(target, write(tmp_path, APPLICATION + more))
     (profile,) = (target / "profiles").iterdir()
@@ -213,6 +220,7 @@ def test_what_has_no_counterpart_is_named_and_kept_as_a_comment(tmp_path: Path, 
         assert line in said
         assert f"#   {line}" in profile.read_text()
     assert "cache-enabled = True was left out: cached tables are 30 s old" in said
+    assert "def-impl = com.example.Catalog was left out" in said
 
 
 @pytest.mark.parametrize(
@@ -242,6 +250,8 @@ def test_its_location_provider_becomes_ours(
         (APPLICATION.replace('"bucket", size = 16', '"bukket", size = 16'), "table is not usable.*partition_by.1.type"),
         (APPLICATION + 'include "nowhere"', "application.conf includes 'nowhere', and there is no .*nowhere.conf"),
         (APPLICATION + 'include "application"', "application.conf includes itself"),
+        (APPLICATION.replace("partition-by = [", "partition-by = [a, "), "partition-by: expected a list such as"),
+        (catalog("c { type = hive, uri = ${NO_SUCH}, x = ${?NO_SUCH} }"), "needs the environment variable NO_SUCH"),
         ("app { a = [1,", "application.conf is neither HOCON nor JSON from line 1"),
     ],
 )  # fmt: skip

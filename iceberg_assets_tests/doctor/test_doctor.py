@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from iceberg_assets.doctor import CHECKS
+from iceberg_assets.doctor.machine import OF_MACHINE
 from iceberg_assets.profiles import load_profile
 from iceberg_assets.spec import parse_table
 from iceberg_assets.tables.location_provider import provider_notes
@@ -55,6 +57,12 @@ def test_where_nothing_is_missing_everything_is_ok_and_nothing_is_made(place: Pa
     assert "ok    java: " in shown
     assert f"ok    mine, folders: catalog.warehouse: {place}/data/warehouse can be made" in shown
     assert "is made by the first append" in shown
+
+
+def test_the_page_lists_every_check() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+    listed = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert listed == [*OF_MACHINE, "tables", "profile", *CHECKS]
 
 
 def test_the_profiles_of_declared_tables_are_those_that_are_looked_at(place: Path) -> None:

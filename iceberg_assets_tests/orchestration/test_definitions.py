@@ -163,7 +163,7 @@ def test_the_profile_begins_the_key_where_there_are_several(location, monkeypatc
         ("  maintenence: {}", ["maintenence", "did you mean 'maintenance'?", "defs.yaml:8"]),
         ("  maintenance: {quiet_for: 900}", ["expected an age such as 15m", "defs.yaml:8"]),
         ("  maintenance: {compact: {options: {min-input-files: many}}}", ["expected a whole number", "defs.yaml:8"]),
-        ("  profile: nowhere", ["there is no profile 'nowhere': known are local"]),
+        ("  profile: nowhere", ["there is no profile 'nowhere': known are docker, glue"]),
         ("  properties: {a: '{{ env.NOT_SET_ANYWHERE }}'}", ["NOT_SET_ANYWHERE", "properties.a", "defs.yaml:8"]),
     ],
 )

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,11 @@ from pyiceberg.catalog.hive import HiveCatalog
 from iceberg_assets_tests.services.glue import Glue, glue
 from iceberg_assets_tests.services.metastore import Metastore, metastore
 from iceberg_assets_tests.services.postgres import PostgreSQL, postgres
+from iceberg_assets_tests.services.process import SECRET
+from iceberg_assets_tests.services.proxy import proxy
 from iceberg_assets_tests.services.seaweedfs import LAKE, RAW, REGION, SeaweedFS, seaweedfs
 
 Name = tuple[str, ...]
-SECRET = "canary-of-the-services-4711"
-"""Every password, key and token's base: wherever it is read, a secret was shown."""
-
 PROFILE = "service"
 
 
@@ -36,6 +36,7 @@ class Running:
         answer: the metadata file of a table, by the catalog itself: none of the product's code is asked.
         stop, start: of the service without which the catalog is gone.
         store: where raw files land, and perhaps the tables' too; None: all are on local disk.
+        stranger: puts what is no Iceberg table beside ours as ``shop.plain``, where Spark can make no view to that end.
     """
 
     root: Path
@@ -44,6 +45,7 @@ class Running:
     stop: Callable[[], None]
     start: Callable[[], None]
     store: SeaweedFS | None = None
+    stranger: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,11 @@ def hadoop_local(folder: Path) -> Iterator[Running]:
         found = warehouse.joinpath(*table, "metadata").glob("v*.metadata.json")
         return f"file:{max(found, key=lambda path: _version(path.name))}"
 
-    yield Running(root, {"file": str(folder / "raw")}, answer, *_moved_away(warehouse))
+    def stranger() -> None:
+        (warehouse / "shop" / "plain").mkdir()
+        (warehouse / "shop" / "plain" / "part-0.parquet").write_bytes(b"nobody's")
+
+    yield Running(root, {"file": str(folder / "raw")}, answer, *_moved_away(warehouse), stranger=stranger)
 
 
 @contextmanager
@@ -160,7 +166,10 @@ def hadoop_s3a(folder: Path) -> Iterator[Running]:
             )
             return f"s3a://{LAKE}/{newest}"
 
-        yield Running(root, RAW_ON_S3, answer, store.service.stop, store.service.start, store)
+        def stranger() -> None:
+            store.client().put_object(Bucket=LAKE, Key="hadoop/shop/plain/part-0.parquet", Body=b"nobody's")
+
+        yield Running(root, RAW_ON_S3, answer, store.service.stop, store.service.start, store, stranger)
 
 
 def _version(file: str) -> int:
@@ -247,11 +256,21 @@ def glue_on_moto(folder: Path) -> Iterator[Running]:
     """Glue, played by moto's server; files lie in SeaweedFS."""
     with ExitStack() as up:
         store, service = up.enter_context(_store(folder)), up.enter_context(glue(folder / "glue"))
-        catalog = {"type": "glue", "endpoint": service.endpoint, "region": REGION, "warehouse": f"s3://{LAKE}/glue"}
+        # The server forgets everything when it is stopped, so that its door is closed instead.
+        door = up.enter_context(proxy(service.endpoint))
+        catalog = {"type": "glue", "endpoint": door.address, "region": REGION, "warehouse": f"s3://{LAKE}/glue"}
         # Glue itself is reached by AWS's usual chain.
         os.environ |= {"AWS_ACCESS_KEY_ID": "moto", "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": REGION}
         root = project(folder, catalog, store)
-        yield Running(root, RAW_ON_S3, _parameter(service), service.service.stop, service.service.start, store)
+
+        def stop() -> None:
+            door.trouble("refused", inf)
+
+        def stranger() -> None:
+            plain = {"Name": "plain", "Parameters": {"classification": "parquet"}}
+            service.client().create_table(DatabaseName="shop", TableInput=plain)
+
+        yield Running(root, RAW_ON_S3, _parameter(service), stop, door.calm, store, stranger)
 
 
 def _parameter(service: Glue) -> Callable[[Name], str]:
@@ -336,7 +355,13 @@ CATALOGS: Mapping[str, Catalog] = {
         Catalog("jdbc-postgresql", "jdbc, PostgreSQL", jdbc_postgresql, odd=ODD),
         Catalog("hive", "hive", hive, has_none={"nested namespace": _ONE_LEVEL}),
         Catalog("session", "session, on hive", session, has_none={"nested namespace": _ONE_LEVEL}),
-        Catalog("glue", "glue (moto)", glue_on_moto, has_none={"nested namespace": _ONE_LEVEL}),
+        Catalog(
+            "glue",
+            "glue (moto)",
+            glue_on_moto,
+            refuses={"odd name": "Invalid table identifier"},
+            has_none={"nested namespace": _ONE_LEVEL},
+        ),
         Catalog("rest-token", "rest, token", _rest("token"), refuses=_OF_SEAWEEDFS, has_none=_NO_VIEWS),
         Catalog("rest-oauth", "rest, OAuth", _rest("oauth"), refuses=_OF_SEAWEEDFS, has_none=_NO_VIEWS),
         Catalog("rest-sigv4", "rest, SigV4", _rest("sigv4"), refuses=_OF_SEAWEEDFS, has_none=_NO_VIEWS),

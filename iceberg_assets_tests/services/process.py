@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOST = "127.0.0.1"
+
+SECRET = "canary-of-the-services-4711"
+"""Every password, key and token's base: wherever it is read, a secret was shown."""
+
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl.h
 
 

@@ -13,15 +13,15 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iceberg_assets_tests.services import results
-from iceberg_assets_tests.services.catalogs import SECRET
-from iceberg_assets_tests.services.cells import Cell
-from iceberg_assets_tests.services.cells import Suite as Shared
-from iceberg_assets_tests.services.page import PAGE, page
+from iceberg_assets_tests.services.process import SECRET
 from iceberg_assets_tests.services.results import Result, Suite
-from iceberg_assets_tests.services.suites import SUITES
-from iceberg_assets_tests.services.world import World
+
+if TYPE_CHECKING:
+    from iceberg_assets_tests.services.cells import Cell
+    from iceberg_assets_tests.services.cells import Suite as Shared
 
 _LONGEST_NOTE = 500
 
@@ -32,8 +32,14 @@ def play(name: str, folder: Path) -> None:
     Args:
         folder: of the services and the project; what came of the cells so far is in ``result.json``.
     """
-    played, began = SUITES[name], time.monotonic()
-    found: dict[str, Result] = {}
+    # Imported here: the process that starts the others does without Dagster and PyIceberg.
+    from iceberg_assets_tests.services.cells import Suite as Shared
+    from iceberg_assets_tests.services.suites import SUITES
+    from iceberg_assets_tests.services.world import World
+
+    played, began, file = SUITES[name], time.monotonic(), folder / "result.json"
+    found = {cell.name: Result("fails", note="the suite had ended before it") for cell in played.cells}
+    file.write_text(json.dumps(results.to_json(Suite(0, found))))
     with played.catalog.run(folder / "services") as running:
         world = World(running)
         try:
@@ -41,13 +47,12 @@ def play(name: str, folder: Path) -> None:
             for cell in played.cells:
                 found[cell.name] = one = _played(cell, shared)
                 _say(f"{name}: {cell.name}: {one.result}, {one.seconds} s {one.note or ''}")
-                told = results.to_json(Suite(round(time.monotonic() - began), found))
-                (folder / "result.json").write_text(json.dumps(told))
+                file.write_text(json.dumps(results.to_json(Suite(round(time.monotonic() - began), found))))
         finally:
             world.close()
 
 
-def _played(cell: Cell, shared: Shared) -> Result:
+def _played(cell: "Cell", shared: "Shared") -> Result:
     if why := shared.catalog.has_none.get(cell.name):
         return Result("not run", note=why)
     refusal, began = shared.catalog.refuses.get(cell.name), time.monotonic()
@@ -73,9 +78,10 @@ def apart(name: str) -> Suite:
             assert child.stdout is not None
             for line in child.stdout:
                 _say(line.rstrip())
-    played = results.from_json(json.loads(file.read_text())) if file.exists() else Suite(0, {})
-    cells = {cell.name: Result("fails", note="the suite had ended before it") for cell in SUITES[name].cells}
-    cells |= {cell: _short(one, folder) for cell, one in played.cells.items()}
+    if not file.exists():
+        return Suite(0, {"all": Result("fails", note=f"the suite did not begin, see {log}")})
+    played = results.from_json(json.loads(file.read_text()))
+    cells = {cell: _short(one, folder) for cell, one in played.cells.items()}
     if SECRET in log.read_text(errors="replace"):
         cells["no secret"] = Result("fails", note="it is in the log of the process")
     suite = Suite(played.seconds, cells)
@@ -94,21 +100,29 @@ def _short(one: Result, folder: Path) -> Result:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the suites that are named; all, unless told."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(SUITES)}")
+    parser.add_argument("names", nargs="*", help="catalogs, or troubles; see services/suites.py")
     parser.add_argument("--write", action="store_true", help="docs/services.json, and the tables of docs/catalogs.md")
     parser.add_argument("--here", type=Path, help="play the one that is named in this process and folder")
     given = parser.parse_args(arguments)
     if given.here:
         play(given.names[0], given.here)
         return 0
-    suites = {name: apart(name) for name in given.names or SUITES}
+    suites = {name: apart(name) for name in given.names or _all()}
     for name, suite in suites.items():
         wrong = f", failed: {', '.join(suite.failed)}" if suite.failed else ""
         _say(f"{name}: {len(suite.cells)} cells in {suite.seconds} s{wrong}")
     if given.write:
+        from iceberg_assets_tests.services.page import PAGE, page
+
         results.write(suites)
         PAGE.write_text(page())
     return 1 if any(suite.failed for suite in suites.values()) else 0
+
+
+def _all() -> list[str]:
+    from iceberg_assets_tests.services.suites import SUITES
+
+    return list(SUITES)
 
 
 def _say(line: str) -> None:

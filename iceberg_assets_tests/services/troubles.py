@@ -19,8 +19,9 @@ from iceberg_assets.maintenance import Asked, maintain
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spec import Operation, Status
 from iceberg_assets.tables import append
-from iceberg_assets_tests.services.catalogs import PROFILE, RAW_ON_S3, SECRET, Catalog, Running, project, rest_settings
+from iceberg_assets_tests.services.catalogs import PROFILE, RAW_ON_S3, Catalog, Running, project, rest_settings
 from iceberg_assets_tests.services.cells import Cell, Suite, secrets
+from iceberg_assets_tests.services.process import SECRET
 from iceberg_assets_tests.services.proxy import Proxy, proxy
 from iceberg_assets_tests.services.seaweedfs import seaweedfs
 from iceberg_assets_tests.services.world import D1
@@ -151,6 +152,12 @@ def compaction_during(where: str, what: int | str) -> Callable[[Suite], str]:
     return run
 
 
+def undisturbed(suite: Suite) -> None:
+    """The file that no profile with a wrong key could append."""
+    assert _appended(suite, suite.world.profile) is None
+    assert suite.events.by_pyiceberg() == suite.events.by_spark() == [1]
+
+
 def _proxy(suite: Suite, where: str) -> Proxy:
     running = suite.world.running
     assert isinstance(running, Troubled)
@@ -179,10 +186,11 @@ _NOWHERE = "http://127.0.0.1:9"
 CELLS: tuple[Cell, ...] = (
     Cell("catalog: wrong secret", "OAuth refuses the client", wrong("catalog.credential", "admin:no", "credential")),
     Cell("catalog: wrong address", "nobody listens there", wrong("catalog.uri", _NOWHERE, "uri")),
-    Cell("store: wrong secret", "the store refuses the key", wrong("store.secret_key", "no", "store")),
+    Cell("store: wrong secret", "the store refuses the key", wrong("store.secret_key", "another", "store")),
     Cell("store: wrong address", "nobody listens there", wrong("store.endpoint", _NOWHERE, "store")),
     Cell("warehouse: no such bucket", "the catalog has no such", wrong("catalog.warehouse", "s3://nothere", "catalog")),
-    Cell("first append", "none of these has left anything behind", append_during("store", "slow")),
+    Cell("no trouble", "none of these has left anything behind", undisturbed),
+    Cell("store: slow", "each piece of an answer comes late", append_during("store", "slow")),
     Cell("catalog: 401", "the token has expired in the middle", append_during("catalog", 401)),
     Cell("catalog: 429", "it asks for patience", append_during("catalog", 429)),
     Cell("catalog: 500", "it answers with errors", append_during("catalog", 500)),

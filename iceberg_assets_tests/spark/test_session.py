@@ -69,3 +69,37 @@ def test_a_missing_jar_without_a_network_is_named_with_the_way_out(tmp_path):
 def test_the_package_itself_gives_people_a_session(spark, project, monkeypatch):
     monkeypatch.chdir(project)
     assert iceberg_assets.spark("local").sql("SHOW NAMESPACES IN local").columns == ["namespace"]
+
+
+@pytest.mark.jvm
+def test_secrets_reach_sparks_jvm_and_not_its_command_line(tmp_path):
+    """A process of its own, since a session keeps the settings that it began with."""
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "local.yaml").write_text(
+        f"catalog: {{name: local, type: jdbc, uri: 'sqlite:///{tmp_path}/c.db', warehouse: '{tmp_path}/w'}}\n"
+        "spark: {spark.hadoop.fs.s3a.bucket.raw.secret.key: '${RAW_SECRET}', spark.eventLog.enabled: true, "
+        "spark.eventLog.compress: false, "
+        f"spark.eventLog.dir: 'file://{tmp_path}'}}\n"
+    )
+    program = """
+import os, pathlib
+import iceberg_assets
+
+spark = iceberg_assets.spark("local")
+name = "fs.s3a.bucket.raw.secret.key"
+print("given", spark.sparkContext._jsc.hadoopConfiguration().get(name) == "canary-4711")
+parent = f"PPid:\\t{os.getpid()}\\n"
+(jvm,) = [one.parent for one in pathlib.Path("/proc").glob("[0-9]*/status") if parent in one.read_text()]
+print("shown", "canary-4711" in (jvm / "cmdline").read_text())
+spark.sql("SELECT 1").collect()
+spark.stop()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path, env=os.environ | {"RAW_SECRET": "canary-4711"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ended.stdout.splitlines() == ["given True", "shown False"]
+    logged = [one.read_text(errors="replace") for one in tmp_path.rglob("*") if one.is_file() and one.suffix != ".yaml"]
+    assert any("fs.s3a.bucket.raw.secret.key" in text for text in logged), "Spark's event log"
+    assert not [text for text in logged if "canary-4711" in text]
