@@ -78,7 +78,7 @@ class Access(SpecModel):
 
     @property
     def _is_no_store_of_aws(self) -> bool:
-        return bool(self.endpoint) and not (urlsplit(self.endpoint).hostname or "").endswith(".amazonaws.com")
+        return self.endpoint is not None and not (urlsplit(self.endpoint).hostname or "").endswith(".amazonaws.com")
 
 
 def _text(value: SecretStr | bool | str) -> str:
