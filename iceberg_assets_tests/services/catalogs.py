@@ -341,6 +341,7 @@ _OF_SEAWEEDFS = {
     # Its buckets of tables take files by names that it knows, and these are none of them.
     "partition statistics": "S3Exception: Forbidden",
 }
+_OF_HIVE = {"odd name": "is not a valid object name"}
 _NO_VIEWS = {"beside others": "SeaweedFS's catalog has no views"}
 _ONE_LEVEL = "has one level of namespaces"
 ODD = 'l\'été `à` "Nice". 100% 数'
@@ -353,8 +354,8 @@ CATALOGS: Mapping[str, Catalog] = {
         Catalog("hadoop-s3a", "hadoop, s3a", hadoop_s3a, odd=ODD),
         Catalog("jdbc-sqlite", "jdbc, SQLite", jdbc_sqlite, odd=ODD),
         Catalog("jdbc-postgresql", "jdbc, PostgreSQL", jdbc_postgresql, odd=ODD),
-        Catalog("hive", "hive", hive, has_none={"nested namespace": _ONE_LEVEL}),
-        Catalog("session", "session, on hive", session, has_none={"nested namespace": _ONE_LEVEL}),
+        Catalog("hive", "hive", hive, refuses=_OF_HIVE, has_none={"nested namespace": _ONE_LEVEL}),
+        Catalog("session", "session, on hive", session, refuses=_OF_HIVE, has_none={"nested namespace": _ONE_LEVEL}),
         Catalog(
             "glue",
             "glue (moto)",
