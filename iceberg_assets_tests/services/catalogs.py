@@ -91,6 +91,7 @@ def project(folder: Path, catalog: Mapping[str, Any], store: SeaweedFS | None, e
             # What Spark itself writes down is looked through for secrets.
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{root}/events",
+            "spark.eventLog.compress": "false",
         },
     }
     if store:
