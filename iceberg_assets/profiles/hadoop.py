@@ -274,15 +274,15 @@ class HadoopCatalog(MetastoreCatalog):
         raise NotImplementedError(f"a Hadoop catalog {what}; '{self.name}' is one")
 
     def _place(self, name: Identifier) -> str:
-        if bad := next((part for part in name if part in ("", ".", "..") or "/" in part), None):
-            raise NoSuchNamespaceError(f"'{bad}' is no name of a folder")
+        if not _are_folders(name):
+            raise NoSuchNamespaceError(f"{'.'.join(name)}: a part of it is no name of a folder")
         return "/".join([self._warehouse, *name])
 
     def _file(self, name: Identifier, version: int) -> str:
         return f"{self._place(name)}/metadata/v{version}.metadata.json"
 
     def _newest(self, name: Identifier) -> str | None:
-        files = self._folders.files(f"{self._place(name)}/metadata")
+        files = self._folders.files(f"{self._place(name)}/metadata") if _are_folders(name) else []
         return max((file for file in files if _VERSION.fullmatch(file)), key=self._version, default=None)
 
     def _newest_version(self, name: Identifier) -> int:
@@ -293,6 +293,10 @@ class HadoopCatalog(MetastoreCatalog):
     def _version(file: str) -> int:
         found = _VERSION.fullmatch(file.rpartition("/")[2])
         return int(found[1]) if found else 0
+
+
+def _are_folders(name: Identifier) -> bool:
+    return not any(part in ("", ".", "..") or "/" in part for part in name)
 
 
 def _committed(metadata: TableMetadata, location: str) -> CommitTableResponse:

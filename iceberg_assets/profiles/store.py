@@ -41,12 +41,16 @@ NAMES: Mapping[str, _Names] = {
 }
 
 
+_OWN_STORE = {"region": "us-east-1", "path_style": "true"}
+"""Of stores other than AWS's, unless said: SDKs insist on a region to sign for, and buckets have no hosts there."""
+
+
 class Access(SpecModel):
     """How a bucket is reached; without keys, by AWS's usual chain: environment, profile file, the machine's role.
 
     Attributes:
         endpoint: a URL; unset: AWS's own of the region.
-        path_style: the bucket is in the URL's path, not in its host, as most stores other than AWS want it.
+        path_style: the bucket is in the URL's path, not in its host; unset: so it is unless the endpoint is AWS's.
     """
 
     endpoint: Text = None
@@ -70,8 +74,11 @@ class Access(SpecModel):
         """The keys that are set, as texts, secrets in clear: for engines alone."""
         given = {key: getattr(self, key) for key in NAMES}
         texts = {key: _text(value) for key, value in given.items() if value is not None}
-        # Stores other than AWS's have no regions, and AWS's SDK insists on one to sign for.
-        return {"region": "us-east-1", **texts} if "endpoint" in texts else texts
+        return _OWN_STORE | texts if self._is_no_store_of_aws else texts
+
+    @property
+    def _is_no_store_of_aws(self) -> bool:
+        return self.endpoint is not None and not (urlsplit(self.endpoint).hostname or "").endswith(".amazonaws.com")
 
 
 def _text(value: SecretStr | bool | str) -> str:
@@ -125,8 +132,8 @@ class Store(Access):
         """Settings of a Spark session whose Hadoop reads raw files, spelled ``s3a://`` or ``s3://``."""
         settings = {f"spark.hadoop.fs.{scheme}.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem" for scheme in S3_SCHEMES}
         settings |= _hadoop(self, "")
-        for name, access in self.buckets.items():
-            settings |= _hadoop(access, f"bucket.{name}.")
+        for name in self.buckets:
+            settings |= _hadoop(self.of(name), f"bucket.{name}.")
         return settings
 
     def filesystem(self, bucket: str) -> fsspec.AbstractFileSystem:

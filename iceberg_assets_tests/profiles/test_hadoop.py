@@ -95,6 +95,7 @@ def test_what_cannot_be_is_refused_as_other_catalogs_do(catalog: HadoopCatalog) 
     for name in ("nowhere.t", ("a", "..", "t"), ("a", "b/c", "t")):
         with pytest.raises(NoSuchNamespaceError):
             catalog.create_table(name, ROWS.schema)
+    assert not catalog.table_exists(("a", "b/c", "t"))
     with pytest.raises(ValueError, match="lies where its name says"):
         catalog.create_table("a.other", ROWS.schema, location="file:///elsewhere")
     with pytest.raises(NotImplementedError, match="does not rename"):

@@ -180,6 +180,25 @@ def test_a_bucket_of_its_own_is_reached_in_its_own_way() -> None:
         assert hadoop[f"spark.hadoop.fs.{scheme}.impl"] == "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ({"endpoint": "http://minio:9000"}, {"s3.path-style-access": "true", "client.region": "us-east-1"}),
+        (
+            {"endpoint": "http://minio:9000", "path_style": False, "region": "x"},
+            {"s3.path-style-access": "false", "client.region": "x"},
+        ),
+        ({"endpoint": "https://s3.eu-west-1.amazonaws.com", "region": "eu-west-1"}, {"client.region": "eu-west-1"}),
+    ],
+)
+def test_a_store_that_is_not_awss_has_buckets_in_its_path_and_any_region(
+    store: dict[str, Any], said: dict[str, str]
+) -> None:
+    spark, _ = told(profile({"type": "hive", "uri": "thrift://ms:9083", "warehouse": "s3://lake/wh"}, store))
+    names = ("s3.path-style-access", "client.region")
+    assert {name: spark[name] for name in names if name in spark} == said
+
+
 def test_a_local_warehouse_stays_on_disk_where_raw_files_lie_in_a_store() -> None:
     spark, _ = told(profile({"type": "hadoop", "warehouse": "/wh"}, STORE))
     assert "io-impl" not in spark

@@ -91,6 +91,7 @@ def project(folder: Path, catalog: Mapping[str, Any], store: SeaweedFS | None, e
             # What Spark itself writes down is looked through for secrets.
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{root}/events",
+            "spark.eventLog.compress": "false",
         },
     }
     if store:
@@ -341,6 +342,7 @@ _OF_SEAWEEDFS = {
     # Its buckets of tables take files by names that it knows, and these are none of them.
     "partition statistics": "S3Exception: Forbidden",
 }
+_OF_HIVE = {"odd name": "is not a valid object name"}
 _NO_VIEWS = {"beside others": "SeaweedFS's catalog has no views"}
 _ONE_LEVEL = "has one level of namespaces"
 ODD = 'l\'été `à` "Nice". 100% 数'
@@ -353,8 +355,8 @@ CATALOGS: Mapping[str, Catalog] = {
         Catalog("hadoop-s3a", "hadoop, s3a", hadoop_s3a, odd=ODD),
         Catalog("jdbc-sqlite", "jdbc, SQLite", jdbc_sqlite, odd=ODD),
         Catalog("jdbc-postgresql", "jdbc, PostgreSQL", jdbc_postgresql, odd=ODD),
-        Catalog("hive", "hive", hive, has_none={"nested namespace": _ONE_LEVEL}),
-        Catalog("session", "session, on hive", session, has_none={"nested namespace": _ONE_LEVEL}),
+        Catalog("hive", "hive", hive, refuses=_OF_HIVE, has_none={"nested namespace": _ONE_LEVEL}),
+        Catalog("session", "session, on hive", session, refuses=_OF_HIVE, has_none={"nested namespace": _ONE_LEVEL}),
         Catalog(
             "glue",
             "glue (moto)",

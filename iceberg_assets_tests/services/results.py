@@ -67,9 +67,12 @@ def read() -> tuple[Mapping[str, Any], Mapping[str, Suite]]:
     return told, {name: from_json(one) for name, one in told["suites"].items()}
 
 
-def write(suites: Mapping[str, Suite]) -> None:
-    """Put these in the place of earlier results of the same suites."""
+def write(suites: Mapping[str, Suite], *, whole: bool = True) -> None:
+    """Put these in the place of earlier results of the suites; where they are not whole, of their cells."""
     _, before = read()
+    if not whole:
+        known = {name: before.get(name, Suite(0, {})) for name in suites}
+        suites = {name: Suite(known[name].seconds, {**known[name].cells, **one.cells}) for name, one in suites.items()}
     told = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _VERSIONS}},

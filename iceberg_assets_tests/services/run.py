@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 _LONGEST_NOTE = 500
 
 
-def play(name: str, folder: Path) -> None:
-    """Every cell of a suite in its order, in this process; one that fails stands in no other's way.
+def play(name: str, folder: Path, wanted: Sequence[str]) -> None:
+    """The cells of a suite in their order, in this process; one that fails stands in no other's way.
 
     Args:
         folder: of the services and the project; what came of the cells so far is in ``result.json``.
+        wanted: cells; all, where there is none.
     """
     # Imported here: the process that starts the others does without Dagster and PyIceberg.
     from iceberg_assets_tests.services.cells import Suite as Shared
@@ -38,13 +39,14 @@ def play(name: str, folder: Path) -> None:
     from iceberg_assets_tests.services.world import World
 
     played, began, file = SUITES[name], time.monotonic(), folder / "result.json"
-    found = {cell.name: Result("fails", note="the suite had ended before it") for cell in played.cells}
+    cells = [cell for cell in played.cells if not wanted or cell.name in wanted]
+    found = {cell.name: Result("fails", note="the suite had ended before it") for cell in cells}
     file.write_text(json.dumps(results.to_json(Suite(0, found))))
     with played.catalog.run(folder / "services") as running:
         world = World(running)
         try:
             shared = Shared(played.catalog, world, world.table("shop.events"))
-            for cell in played.cells:
+            for cell in cells:
                 found[cell.name] = one = _played(cell, shared)
                 _say(f"{name}: {cell.name}: {one.result}, {one.seconds} s {one.note or ''}")
                 file.write_text(json.dumps(results.to_json(Suite(round(time.monotonic() - began), found))))
@@ -68,12 +70,13 @@ def _played(cell: "Cell", shared: "Shared") -> Result:
     return Result("fails", seconds, f"was not refused: {refusal}") if refusal else Result("ok", seconds, note)
 
 
-def apart(name: str) -> Suite:
+def apart(name: str, wanted: Sequence[str] = ()) -> Suite:
     """Play a suite in a process of its own; its log is looked through for secrets, and kept where something failed."""
     folder = Path(tempfile.mkdtemp(prefix=f"iceberg-assets-{name}-"))
     file, log = folder / "result.json", folder / "log"
     with log.open("wb") as errors:
         command = [sys.executable, "-m", "iceberg_assets_tests.services.run", "--here", str(folder), name]
+        command += ["--cells", *wanted] if wanted else []
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child:
             assert child.stdout is not None
             for line in child.stdout:
@@ -101,20 +104,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play the suites that are named; all, unless told."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="catalogs, or troubles; see services/suites.py")
+    parser.add_argument("--cells", nargs="*", default=(), help="these alone; what others came to before is kept")
     parser.add_argument("--write", action="store_true", help="docs/services.json, and the tables of docs/catalogs.md")
     parser.add_argument("--here", type=Path, help="play the one that is named in this process and folder")
     given = parser.parse_args(arguments)
     if given.here:
-        play(given.names[0], given.here)
+        play(given.names[0], given.here, given.cells)
         return 0
-    suites = {name: apart(name) for name in given.names or _all()}
+    suites = {name: apart(name, given.cells) for name in given.names or _all()}
     for name, suite in suites.items():
         wrong = f", failed: {', '.join(suite.failed)}" if suite.failed else ""
         _say(f"{name}: {len(suite.cells)} cells in {suite.seconds} s{wrong}")
     if given.write:
         from iceberg_assets_tests.services.page import PAGE, page
 
-        results.write(suites)
+        results.write(suites, whole=not given.cells)
         PAGE.write_text(page())
     return 1 if any(suite.failed for suite in suites.values()) else 0
 

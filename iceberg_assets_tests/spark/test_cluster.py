@@ -19,7 +19,7 @@ from iceberg_assets_tests.declare import declare
 from iceberg_assets_tests.tables.helpers import D1, make_feed
 
 HOST = "127.0.0.1"
-WITHIN_SECONDS = 90
+WITHIN_SECONDS = 240
 
 
 @pytest.fixture
