@@ -125,6 +125,8 @@ KINDS: Mapping[str, Kind] = {
         },
         required=("uri",),
         pyiceberg={"py-catalog-impl": "iceberg_assets.profiles.rest.BoundedRestCatalog"},
+        # By itself it waits for an answer for ever.
+        spark={"rest.client.connection-timeout-ms": "10000", "rest.client.socket-timeout-ms": "60000"},
         told_by=("warehouse",),
     ),
     "jdbc": Kind(

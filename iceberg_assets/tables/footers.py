@@ -108,19 +108,19 @@ def _in_batches(
         yield from threads.map(read, batch)
 
 
-def open_parquet(file: RawFile, store: Store | None) -> pq.ParquetFile:
-    """A raw file, of which nothing but the footer has been read."""
+def place_of(file: RawFile, store: Store | None) -> tuple[str, Any]:
+    """Path and file system by which PyArrow reads a raw file; None: that of this machine."""
     if not on_s3(file.path):
-        return pq.ParquetFile(file.path)
-    return pq.ParquetFile(file.path.partition("://")[2], filesystem=file_system(store, file.path))
+        return file.path, None
+    return file.path.partition("://")[2], file_system(store, file.path)
 
 
 def _read(
     file: RawFile, null_free: Collection[str], dates_of: str | None, store: Store | None
 ) -> Footer | UnreadableFile:
     try:
-        with open_parquet(file, store) as opened_file:
-            metadata = opened_file.metadata
+        path, files = place_of(file, store)
+        metadata = pq.read_metadata(path, filesystem=files)
         fields = _fields(metadata.schema)
     except (pa.ArrowException, OSError, ValueError, *failures(file.path)) as error:
         # The machine and the store give their errors a number, a store's refusal aside; what Arrow says has none.

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from iceberg_assets.profiles import Store
 from iceberg_assets.tables.evolve import Path, dotted
 from iceberg_assets.tables.fields import Field, FieldType, ListOf, MapOf, Scalar, Struct
 from iceberg_assets.tables.fit import Problem
-from iceberg_assets.tables.footers import Footer, open_parquet
+from iceberg_assets.tables.footers import Footer, place_of
 
 
 def required_in(columns: Iterable[Field]) -> tuple[Field, ...]:
@@ -39,7 +40,8 @@ def nulls(footers: Sequence[Footer], required: Sequence[Field], store: Store | N
         there = {field.name for field in footer.fields}
         for column in required:
             if column.name in there and column.name not in footer.null_free:
-                with open_parquet(footer.file, store) as file:
+                path, files = place_of(footer.file, store)
+                with pq.ParquetFile(path, filesystem=files) as file:
                     found = _count(file.read([column.name])[column.name], column, ())
                 problems += [
                     Problem(

@@ -32,7 +32,6 @@ def _catalogs(suites: Mapping[str, Suite]) -> Iterator[str]:
     for cell in CELLS:
         found = (_shown(one.cells.get(cell.name, _NOT_RUN), notes) for one in played)
         yield f"| **{cell.name}**: {cell.what} | {' | '.join(found)} |"
-    yield f"| seconds, with services and Spark | {' | '.join(str(one.seconds) for one in played)} |"
     yield ""
     yield from (f"{number}. {note}" for number, note in enumerate(notes, 1))
 

@@ -75,6 +75,8 @@ class Proxy:
     def _carry(self, client: socket.socket) -> None:
         with client, contextlib.suppress(OSError):
             service = socket.create_connection((self._behind.hostname or HOST, self._behind.port or 80), timeout=60)
+            # The time is for connecting: one that is kept alive may be silent for long.
+            service.settimeout(None)
             with service:
                 self._open |= {client, service}
                 troubled = threading.Event()
@@ -105,6 +107,7 @@ class Proxy:
                         client.sendall(piece[: len(piece) // 2])
                         break
                 client.sendall(piece)
+        with contextlib.suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
 
 
