@@ -65,7 +65,7 @@ def metastore(folder: Path, warehouse: str) -> Iterator[Metastore]:
         ],
         folder / "metastore.log",
         lambda: accepts(port),
-        within=120,
+        within=300,
     )
     with started(server) as service:
         yield Metastore(f"thrift://{HOST}:{port}", service)

@@ -40,7 +40,7 @@ class Service:
         command: Sequence[str | Path],
         log: Path,
         ready: Callable[[], object],
-        within: float = 60,
+        within: float = 120,
         environment: Mapping[str, str] | None = None,
         user: int | None = None,
         ends_by: signal.Signals = signal.SIGTERM,
