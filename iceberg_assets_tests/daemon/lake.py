@@ -90,5 +90,5 @@ def _component(kind: str, attributes: Mapping[str, object]) -> str:
 def _profile() -> str:
     """The embedded profile, with a task for each raw file."""
     settings = yaml.safe_load((Path(iceberg_assets.__file__).parent / "profiles" / "local.yaml").read_text())
-    settings["spark"]["spark.sql.files.openCostInBytes"] = "128m"
+    settings["spark"] = {"spark.sql.files.openCostInBytes": "128m"}
     return yaml.safe_dump(settings)
