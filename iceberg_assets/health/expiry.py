@@ -11,7 +11,7 @@ from iceberg_assets.spec.policy import Expire, Protect
 
 _DEFAULT_AGE_MS = 5 * 86_400_000
 _FOR_EVER_MS = 2**63 - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def expire_arguments(
@@ -167,4 +167,4 @@ def _ancestry(snapshot_id: int | None, by_id: Mapping[int, Snapshot]) -> Iterato
 
 def _whole_milliseconds(moment: datetime) -> datetime:
     """Iceberg's clock: what it compares has no smaller part."""
-    return moment - (moment - _EPOCH) % timedelta(milliseconds=1)
+    return moment - (moment - EPOCH) % timedelta(milliseconds=1)

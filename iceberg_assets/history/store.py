@@ -31,7 +31,7 @@ from iceberg_assets.history.record import Failure, Record, Who
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import Status
 from iceberg_assets.spec.names import STATE_NAMESPACE
-from iceberg_assets.tables.state_table import create_state_table, forget_the_past, open_state_table
+from iceberg_assets.tables.state_table import forget_the_past, open_state_table, opened_or_created
 
 _VERSION = ("iceberg-assets.history-version", "1")
 _FOLD_AT = 24
@@ -187,9 +187,7 @@ def _append(profile: Profile, which: StateTable, rows: Sequence[Mapping[str, Any
     data = pa.Table.from_pylist(list(rows), schema=which.arrow)
     catalog = open_catalog(profile)
     for last in (False,) * (_ROUNDS - 1) + (True,):
-        table = open_state_table(catalog, which.name, _VERSION) or create_state_table(
-            catalog, which.name, which.schema, _VERSION, _BY_MONTH
-        )
+        table = opened_or_created(catalog, which.name, which.schema, _VERSION, _BY_MONTH)
         try:
             table.append(data)
             break

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from pyiceberg.io import load_file_io
-from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
@@ -19,7 +18,7 @@ from iceberg_assets.profiles import Profile, overlap
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.procedure import Value
 from iceberg_assets.spec.units import format_bytes, format_count
-from iceberg_assets.tables.stored import StoredFile, files_below, place_of
+from iceberg_assets.tables.stored import StoredFile, file_io, files_below, place_of
 from iceberg_assets.tables.target import load_target
 
 _FOLDER = re.compile(r"^`?(?:parquet|orc|avro)`?\.`(.+)`$", re.IGNORECASE)
@@ -62,10 +61,8 @@ def foretell_add_files(profile: Profile, spec: TableSpec, values: Mapping[str, V
 
 
 def _files(profile: Profile, spec: TableSpec, folder: str, only: Mapping[str, str]) -> Iterator[StoredFile]:
-    io = load(profile, spec).io
-    assert isinstance(io, PyArrowFileIO)
     wanted = {f"{name}={value}" for name, value in only.items()}
-    for file in files_below(io, folder):
+    for file in files_below(file_io(load(profile, spec)), folder):
         if wanted <= set(_within(file, folder)):
             yield file
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from types import MappingProxyType
 from typing import cast
 
@@ -10,6 +10,7 @@ from pyiceberg.table import Table
 
 from iceberg_assets.health import TableHealth
 from iceberg_assets.health.expiry import (
+    EPOCH,
     against_protection,
     expirable,
     expire_arguments,
@@ -35,7 +36,6 @@ from iceberg_assets.tables.unreferenced import files_of
 _NAME = "expire_snapshots"
 _AT_ONCE = 2_000
 """So many snapshots are expired by one call: what a driver has to hold does not grow with how many there are."""
-_FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,15 @@ def foretell_expiry(
     health = without_leftovers(health_of(profile, spec))
     if reason := forbidden(health):
         return Preview(_NAME, False, reason)
-    foreseen = _foresee(spec, health, now, None, _ids_of(arguments))
+    only = _ids_of(arguments)
+    foreseen = _foresee(spec, health, now, None, only)
     notes = foreseen.notes
     if spec.source:
         notes += ("appends that are under way when it runs may keep more",)
     if foreseen.obstacle or not foreseen.going:
         return Preview(_NAME, False, foreseen.obstacle or _kept(health, foreseen), notes=notes)
     going = frozenset(snapshot.id for snapshot in foreseen.going)
-    by_id = _ids_of(arguments)
-    which = "that were named" if by_id else f"before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z}"
+    which = "that were named" if only else f"before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z}"
     removes = _only_held_by(load(profile, spec), going)
     return Preview(
         _NAME,
@@ -157,7 +157,7 @@ def _foresee(
     policy = spec.maintenance.expire
     if only:
         # Iceberg takes its own cut-off beside them otherwise.
-        policy = policy.model_copy(update={"older_than": now - _FIRST_MOMENT})
+        policy = policy.model_copy(update={"older_than": now - EPOCH})
     going = expirable(health, policy, now, keep_from)
     going += tuple(one for one in health.snapshots if one.id in only and one not in going)
     return _Expiry(

@@ -17,7 +17,7 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec.names import STATE_NAMESPACE
-from iceberg_assets.tables.state_table import create_state_table, forget_the_past, open_state_table
+from iceberg_assets.tables.state_table import forget_the_past, open_state_table, opened_or_created
 
 NAME = (STATE_NAMESPACE, "leases")
 
@@ -79,7 +79,7 @@ def write_next(profile: Profile, table_uuid: str, decide: Callable[[Sequence[Lea
     """
 
     def attempt() -> tuple[LeaseRow, Table]:
-        table = open_state_table(profile.pyiceberg(), NAME, _VERSION) or _create(profile)
+        table = opened_or_created(profile.pyiceberg(), NAME, _SCHEMA, _VERSION)
         row = decide(_rows(table, table_uuid))
         # PyIceberg would begin a refused commit anew on top of what it did not expect.
         once = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
@@ -120,13 +120,9 @@ def _persistently(work: Callable[[], _T]) -> _T:
 
 
 def _append(profile: Profile, row: LeaseRow) -> Table:
-    table = open_state_table(profile.pyiceberg(), NAME, _VERSION) or _create(profile)
+    table = opened_or_created(profile.pyiceberg(), NAME, _SCHEMA, _VERSION)
     table.append(_to_arrow([row]))
     return table
-
-
-def _create(profile: Profile) -> Table:
-    return create_state_table(profile.pyiceberg(), NAME, _SCHEMA, _VERSION)
 
 
 def _to_arrow(rows: Sequence[LeaseRow]) -> pa.Table:

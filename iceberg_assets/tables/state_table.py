@@ -69,6 +69,23 @@ def create_state_table(
     return catalog.create_table_if_not_exists(name, schema, partition_spec=partition_spec, properties=properties)
 
 
+def opened_or_created(
+    catalog: Catalog,
+    name: tuple[str, ...],
+    schema: Schema,
+    version: Version,
+    partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+) -> Table:
+    """The table, made where there is none yet.
+
+    Raises:
+        ConfigurationError: as of :func:`open_state_table`.
+    """
+    return open_state_table(catalog, name, version) or create_state_table(
+        catalog, name, schema, version, partition_spec
+    )
+
+
 def forget_the_past(table: Table, now: datetime) -> None:
     """Forget all snapshots but the current one, and delete what earlier ones have left.
 

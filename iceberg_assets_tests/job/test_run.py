@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
@@ -262,7 +263,7 @@ def test_a_stop_is_waited_for_and_the_next_run_carries_on(job: Job, spark: "Spar
     text = "parallelism: 1, iceberg_assets.orphans: off"
     child = job.start(text, project)
     # Its lease is taken, and its JVM begins: the first table is at hand.
-    while not job.leases() or not _children(child.pid):
+    while not job.leases() or not psutil.Process(child.pid).children():
         assert child.poll() is None
         time.sleep(0.05)
     child.send_signal(signal.SIGTERM)
@@ -274,11 +275,6 @@ def test_a_stop_is_waited_for_and_the_next_run_carries_on(job: Job, spark: "Spar
     assert len(job.files("c")) == 6
     assert set(job.verdicts(job.run(lambda: spark, text)).values()) == {"done"}, "a had snapshots left to expire"
     assert [len(job.files(name)) for name in names] == [1, 1, 1]
-
-
-def _children(pid: int) -> list[str]:
-    """The processes that a process has started, by any of its threads."""
-    return [one for file in Path(f"/proc/{pid}/task").glob("*/children") for one in file.read_text().split()]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
