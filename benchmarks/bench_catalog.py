@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -78,7 +79,7 @@ class Side:
         started = time.monotonic()
         summary = maintained(self.profile, file, lambda: running)
         seconds = time.monotonic() - started
-        counts = {"done": len(self.dirty), "nothing_to_do": len(self.tables) - len(self.dirty)}
+        counts = Counter(done=len(self.dirty), nothing_to_do=len(self.tables) - len(self.dirty))
         assert summary.counts == counts, (summary.counts, list(summary.complaints()))
         return seconds
 

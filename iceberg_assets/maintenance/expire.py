@@ -20,6 +20,7 @@ from iceberg_assets.health.expiry import (
     unpublished,
 )
 from iceberg_assets.health.facts import Snapshot
+from iceberg_assets.maintenance import core
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden
 from iceberg_assets.maintenance.lease import Lease
@@ -36,6 +37,8 @@ from iceberg_assets.tables.unreferenced import files_of
 _NAME = "expire_snapshots"
 _AT_ONCE = 2_000
 """So many snapshots are expired by one call: what a driver has to hold does not grow with how many there are."""
+_FEW = 10_000
+"""So few files and entries of manifest lists the driver looks through sooner than Spark has planned a job for it."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ def expire_snapshots(
     """Expire what the policy lets go, once for all dates.
 
     Unfinished appends are recovered first: once the snapshot with their token is gone, a stalled second pick of the
-    same rows would be accepted. Many snapshots go in several calls, the oldest first.
+    same rows would be accepted. Many snapshots go in several calls, the oldest first; a small table's are expired by
+    Iceberg's library without a call of Spark's procedure.
 
     Args:
         gc_handling: also where the table's ``gc.enabled`` is false: it is switched on meanwhile.
@@ -87,8 +91,11 @@ def expire_snapshots(
         foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec), only)
         refusal = None
         try:
-            for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
-                execute(spark(), _statement(profile, spec, cut_off, foreseen.retain_last, arguments))
+            if not arguments and _is_small(before):
+                core.expire(spark(), profile, spec, foreseen.cut_off, foreseen.retain_last)
+            else:
+                for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
+                    execute(spark(), _statement(profile, spec, cut_off, foreseen.retain_last, arguments))
         except EngineError as error:
             refusal = error
         left = {snapshot.id for snapshot in health_of(profile, spec).snapshots}
@@ -140,6 +147,16 @@ def foretell_expiry(
         {"iceberg/expirable_snapshots": len(going)},
         notes,
     )
+
+
+def _is_small(health: TableHealth) -> bool:
+    """Whether the driver can look through all that the snapshots reach, which their summaries tell of."""
+    held = len(health.files) + len(health.deletes) + len(health.snapshots) * (1 + len(health.manifests))
+    changed = (int(one.summary.get(key, 0)) for one in health.snapshots for key in _CHANGED)
+    return all(one.operation for one in health.snapshots) and held + sum(changed) <= _FEW
+
+
+_CHANGED = ("added-data-files", "added-delete-files", "deleted-data-files", "removed-delete-files")
 
 
 def _kept_for_appends(profile: Profile, spec: TableSpec) -> datetime | None:

@@ -1,12 +1,14 @@
-"""Orphans removed: found by us, named by Iceberg too, and only then deleted or set aside."""
+"""Orphans removed: found by us, refuted by nothing that Iceberg reads, and only then deleted or set aside."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from urllib.parse import urlsplit
 
 from iceberg_assets.errors import IcebergAssetsError
 from iceberg_assets.health import TableHealth
-from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance import core
+from iceberg_assets.maintenance.engine import EngineError
 from iceberg_assets.maintenance.garbage import forbidden, strangers
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
@@ -14,7 +16,7 @@ from iceberg_assets.maintenance.measure import load
 from iceberg_assets.maintenance.orphans.aside import Aside, files_aside, set_aside
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session, call, quote
+from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.spec.policy import Orphans, Quarantine
 from iceberg_assets.spec.units import format_age, format_count
@@ -44,8 +46,8 @@ def remove_orphans(
 ) -> Maintained:
     """Remove the files below the table's location that nothing refers to and that are older than the policy says.
 
-    What goes is what our own search and Iceberg's dry run both name. We delete it ourselves, path by path: the CALL
-    would list and decide a third time, and could only delete what by then nobody has looked at.
+    What goes is what our own search names and Iceberg's readers in the JVM do not find in the metadata. We delete it
+    ourselves, path by path: the CALL would list and decide anew, and could only delete what nobody has looked at.
 
     Args:
         landing_places: folders in which raw files of other tables land.
@@ -72,10 +74,10 @@ def remove_orphans(
                 return _outcome(Status.NOTHING_TO_DO, said)
             return _purged(replace(_outcome(Status.DONE, said), productive=True), purged)
         try:
-            named = _named_by_iceberg(spark, profile, spec, policy, cut_off)
+            alive = _alive(spark, profile, spec)
         except EngineError as error:
             return _purged(_outcome(Status.FAILED, f"no orphan was removed: {error}", found.orphans), purged)
-        both = [file for file in found.orphans if place_of(file.path).path in named]
+        both = [file for file in found.orphans if not alive & _spellings(file.path)]
         left = _take(profile, spec, both, now)
         return _purged(_told(policy, found, both, left), purged)
 
@@ -176,21 +178,14 @@ def _warning(policy: Orphans) -> str:
     return f"; older_than {age} is less than Iceberg's 3d: files of a write that takes {age} would be taken"
 
 
-def _named_by_iceberg(
-    spark: Session, profile: Profile, spec: TableSpec, policy: Orphans, cut_off: datetime
-) -> set[str]:
-    """The paths that Iceberg's own search names."""
-    statement = call(
-        profile.catalog.name,
-        _NAME,
-        table=quote(*spec.table),
-        older_than=cut_off,
-        dry_run=True,
-        prefix_mismatch_mode=policy.prefix_mismatch_mode,
-        equal_schemes=policy.equal_schemes,
-        equal_authorities=policy.equal_authorities,
-    )
-    return {place_of(row[0]).path for row in execute(spark(), statement)}
+def _alive(spark: Session, profile: Profile, spec: TableSpec) -> set[str]:
+    """What Iceberg itself reads in the table's metadata; of each path its spellings."""
+    return {one for path in core.reachable(spark(), profile, spec) for one in _spellings(path)}
+
+
+def _spellings(path: str) -> set[str]:
+    """A path within its store by two readings, so that neither's mistake makes a live file an orphan."""
+    return {place_of(path).path, urlsplit(path).path}
 
 
 def _take(profile: Profile, spec: TableSpec, files: Sequence[StoredFile], now: datetime) -> dict[str, str]:
@@ -236,8 +231,7 @@ def _told(policy: Orphans, found: Found, both: Sequence[StoredFile], left: dict[
     status = Status.DONE if not left and both else Status.PARTIAL if gone else Status.FAILED
     reason = f"{gone} of {len(found.orphans)} orphans {'set aside' if policy.quarantine else 'removed'}"
     if doubted := len(found.orphans) - len(both):
-        # Ours alone says that they are orphans, so they stay.
-        reason += f"; {doubted} left, since Iceberg does not name them"
+        reason += f"; {doubted} left, since Iceberg finds them in the metadata"
     if left:
         reason += f"; left: {dict(list(left.items())[:_NAMED])}"
     return replace(
