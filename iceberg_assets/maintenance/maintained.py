@@ -75,8 +75,8 @@ def on_the_table(
         try:
             with at_work(spark, profile, spec, operation.value, gc_handling=gc_handling) as held:
                 # What was seen before may have been another maintainer's work, half done.
-                before = health_of(profile, spec, before)
-                outcome = left_alone(before) or operate(before, held)
+                seen, before = before, health_of(profile, spec, before)
+                outcome = (left_alone(before) if before is not seen else None) or operate(before, held)
         except LeaseTakenError as taken:
             outcome = kept_away(operation, taken)
     outcome = replace(outcome, seconds=time.monotonic() - started)
