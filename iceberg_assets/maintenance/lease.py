@@ -90,10 +90,10 @@ def lease(profile: Profile, spec: TableSpec, what: str, *, lasts: timedelta = LE
         LeaseTakenError: somebody else has it; names the holder, and until when.
         TableDroppedError: there is no such table.
     """
-    table_uuid = str(existing_target(profile, spec).metadata.table_uuid)
-    if (one := _for_several.__dict__.get(table_uuid)) is not None:
+    if (one := _for_several.__dict__.get(_key(profile, spec))) is not None:
         yield one
         return
+    table_uuid = str(existing_target(profile, spec).metadata.table_uuid)
     taken = Lease(profile, _take(profile, spec, table_uuid, what, lasts))
     prolonging = threading.Thread(target=taken._prolong, args=[lasts], daemon=True)
     prolonging.start()
@@ -116,12 +116,16 @@ def one_lease(profile: Profile, spec: TableSpec, what: str) -> Iterator[None]:
         LeaseTakenError, TableDroppedError: as of :func:`lease`.
     """
     with lease(profile, spec, what) as taken:
-        of_thread = _for_several.__dict__
-        of_thread[taken.row.table_uuid] = taken
+        of_thread, key = _for_several.__dict__, _key(profile, spec)
+        of_thread[key] = taken
         try:
             yield
         finally:
-            del of_thread[taken.row.table_uuid]
+            del of_thread[key]
+
+
+def _key(profile: Profile, spec: TableSpec) -> str:
+    return repr((profile.catalog.identity, spec.table))
 
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:

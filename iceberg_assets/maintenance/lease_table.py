@@ -1,6 +1,7 @@
 """The Iceberg table in which leases are written down: one for all tables of a catalog."""
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -28,6 +29,7 @@ _VERSION = ("iceberg-assets.leases-version", "1")
 _FOLD_AT = 24
 _TRIES = 20
 _T = TypeVar("_T")
+_one_by_one = threading.Lock()
 _SCHEMA = Schema(
     NestedField(1, "event", StringType(), required=True),
     NestedField(2, "table_uuid", StringType(), required=True),
@@ -111,7 +113,9 @@ def _persistently(work: Callable[[], _T]) -> _T:
     """
     for left in reversed(range(_TRIES)):
         try:
-            return work()
+            # Threads of one process would only refuse each other.
+            with _one_by_one:
+                return work()
         except (CommitFailedException, FileNotFoundError):
             if not left:
                 raise

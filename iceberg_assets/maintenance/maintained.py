@@ -9,13 +9,14 @@ from datetime import date
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import TableHealth, read_health
 from iceberg_assets.maintenance.elsewhere import maintained_elsewhere
+from iceberg_assets.maintenance.gc_enabled import BEFORE as GC_BEFORE
 from iceberg_assets.maintenance.gc_enabled import put_back, switched_on
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
 from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX, drop_audit_branches
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
-from iceberg_assets.tables.target import load_target
+from iceberg_assets.tables.target import existing_target, load_target
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,11 @@ def at_work(
     """
     profile.require_writable()
     with lease(profile, spec, what) as held:
-        drop_audit_branches(spark, profile, spec)
-        put_back(spark, profile, spec)
+        table = existing_target(profile, spec)
+        if any(name.startswith(AUDIT_PREFIX) for name in table.metadata.refs):
+            drop_audit_branches(spark, profile, spec)
+        if GC_BEFORE in table.properties:
+            put_back(spark, profile, spec)
         with switched_on(spark, profile, spec) if gc_handling else nullcontext():
             yield held
 
