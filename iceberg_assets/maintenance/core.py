@@ -18,7 +18,7 @@ from iceberg_assets.tables.target import sql_name
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# No path has it, so that all paths of a manifest cross to Python in one call.
+# No path has it.
 _BETWEEN = "\0"
 
 
@@ -46,25 +46,29 @@ def reachable(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Itera
         EngineError: something of the metadata cannot be read.
     """
     with _told():
-        table, iceberg = _load(spark, profile, spec), spark._jvm.org.apache.iceberg  # type: ignore[union-attr]
-        util, io, specs, read = iceberg.ReachableFileUtil, table.io(), table.specs(), set[str]()
-        yield from util.metadataFileLocations(table, False)
-        yield from util.manifestListLocations(table)
-        yield from util.statisticsFilesLocations(table)
+        table, jvm = _load(spark, profile, spec), spark._jvm
+        iceberg: Any = jvm.org.apache.iceberg  # type: ignore[union-attr]
+        util, io, specs = iceberg.ReachableFileUtil, table.io(), table.specs()
+        yield from _joined(spark, util.metadataFileLocations(table, False))
+        yield from _joined(spark, util.manifestListLocations(table))
+        yield from _joined(spark, util.statisticsFilesLocations(table))
         yield util.versionHintLocation(table)
+        # Two manifests are equal there by their paths; most snapshots list the manifests of the one before.
+        manifests: Any = jvm.java.util.HashSet()  # type: ignore[union-attr]
         for snapshot in table.snapshots():
-            for manifest in snapshot.allManifests(io):
-                if (path := manifest.path()) not in read:
-                    read.add(path)
-                    yield path
-                    yield from _paths(spark, iceberg.ManifestFiles.readPaths(manifest, io, specs))
+            manifests.addAll(snapshot.allManifests(io))
+        for manifest in manifests:
+            yield manifest.path()
+            listed = iceberg.ManifestFiles.readPaths(manifest, io, specs)
+            try:
+                yield from _joined(spark, listed)
+            finally:
+                listed.close()
 
 
-def _paths(spark: "SparkSession", listed: Any) -> list[str]:
-    try:
-        joined = spark._jvm.java.lang.String.join(_BETWEEN, listed)  # type: ignore[union-attr]
-    finally:
-        listed.close()
+def _joined(spark: "SparkSession", paths: Any) -> list[str]:
+    """Java's strings in one call: each call waits for Python's threads, and there may be a million paths."""
+    joined: str = spark._jvm.java.lang.String.join(_BETWEEN, paths)  # type: ignore[union-attr]
     return joined.split(_BETWEEN) if joined else []
 
 

@@ -9,7 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 def overlap(some: Sequence[str], others: Sequence[str]) -> bool:
     """Whether one of some places is, holds, or lies in one of others."""
-    return any(inside(one, other) or inside(other, one) for one in some for other in others)
+    here, there = ([_place(one) for one in places] for places in (some, others))
+    return any(one.is_relative_to(other) or other.is_relative_to(one) for one in here for other in there)
 
 
 def inside(inner: str, outer: str) -> bool:
