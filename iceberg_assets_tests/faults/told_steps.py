@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-from iceberg_assets.maintenance import engine, lease, maintained
+from iceberg_assets.maintenance import core, engine, lease, maintained
 from iceberg_assets.maintenance.lease_table import LeaseRow, write_lease, write_next
 
 LEASED, RELEASING = "leased", "releasing"
@@ -19,7 +19,8 @@ LEASED, RELEASING = "leased", "releasing"
 def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
     """Tell each step of the maintenance in this block, after it; the release of the lease before it.
 
-    Statements are told by the procedure that they call, or by their first words.
+    Statements are told by the procedure that they call, or by their first words; what is asked of Iceberg's library by
+    its name there.
 
     Args:
         lasts: so long the lease of a killed one stands.
@@ -41,6 +42,16 @@ def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
         once(LEASED)
         return row
 
+    expire, reachable = core.expire, core.reachable
+
+    def expired(*given: Any) -> None:
+        expire(*given)
+        once("expire_snapshots")
+
+    def reached(*given: Any) -> Iterator[str]:
+        yield from reachable(*given)
+        once("reachable")
+
     real = engine.execute
 
     def execute(*given: Any) -> Any:
@@ -53,6 +64,8 @@ def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
         patches.enter_context(patch.object(lease, "write_lease", write))
         patches.enter_context(patch.object(lease, "write_next", take))
         patches.enter_context(patch.object(maintained, "lease", functools.partial(lease.lease, lasts=lasts)))
+        patches.enter_context(patch.object(core, "expire", expired))
+        patches.enter_context(patch.object(core, "reachable", reached))
         for name, module in list(sys.modules.items()):
             if name.startswith("iceberg_assets.maintenance.") and getattr(module, "execute", None) is real:
                 patches.enter_context(patch.object(module, "execute", execute))

@@ -32,11 +32,11 @@ MAINTAINED = {
     "expire": {"older_than": "0s", "minimum_age": "0s", "retain_last": 1},
 }
 _KEPT = "kept_by_a_user"
-_STATEMENT = {
+_STEP = {
     Operation.COMPACT: "rewrite_data_files",
     Operation.REWRITE_MANIFESTS: "rewrite_manifests",
     Operation.EXPIRE_SNAPSHOTS: "expire_snapshots",
-    Operation.REMOVE_ORPHANS: "remove_orphan_files",
+    Operation.REMOVE_ORPHANS: "reachable",
 }
 
 
@@ -60,11 +60,11 @@ class UpkeepRound:
 
 def _named() -> list[tuple[Operation, str, str]]:
     """Every operation at each of its steps; the first three are of three kinds."""
-    found = [(Operation.COMPACT, "branch", step) for step in (_STATEMENT[Operation.COMPACT], "fast_forward")]
+    found = [(Operation.COMPACT, "branch", step) for step in (_STEP[Operation.COMPACT], "fast_forward")]
     found.insert(1, (Operation.EXPIRE_SNAPSHOTS, "rows", LEASED))
     found.append((Operation.COMPACT, "branch", "create branch"))
     for operation, step in itertools.product(Operation, (LEASED, "", RELEASING)):
-        one = (operation, "rows", step or _STATEMENT[operation])
+        one = (operation, "rows", step or _STEP[operation])
         found += [one] if one not in found else []
     return found
 

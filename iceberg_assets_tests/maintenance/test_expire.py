@@ -68,9 +68,14 @@ def expired_as_foretold(scene: Scene, spec: TableSpec, dates: Sequence[Any] = (S
     return preview, outcome
 
 
-def test_snapshots_and_the_files_only_they_hold_are_foretold(scene, monkeypatch):
-    """In steps of two, with deletes, a rewrite, statistics, refs, staged rows, and what a killed maintainer left."""
-    monkeypatch.setattr(operation, "_AT_ONCE", 2)
+@pytest.mark.parametrize("way", ["by the library", "in calls of two"])
+def test_snapshots_and_the_files_only_they_hold_are_foretold(scene, monkeypatch, way):
+    """With deletes, a rewrite, statistics, refs, staged rows, and what a killed maintainer left."""
+    if way == "by the library":
+        monkeypatch.delattr(operation, "_statement")
+    else:
+        monkeypatch.setattr(operation, "_FEW", 0)
+        monkeypatch.setattr(operation, "_AT_ONCE", 2)
     spec = policy(scene.table({}, {**MERGE_ON_READ, "write.wap.enabled": "true"}))
     name = scene.sql(spec)
     scene.spark.sql(f"CALL local.system.compute_table_stats(table => '{'.'.join(spec.table)}')")

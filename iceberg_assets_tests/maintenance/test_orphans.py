@@ -3,29 +3,32 @@
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, TimestamptzType
 from typer.testing import CliRunner
 
 from iceberg_assets.cli import app
 from iceberg_assets.errors import ConfigurationError, OrphansError
-from iceberg_assets.maintenance import Asked, foretell, foretell_orphans, maintain, remove_orphans
-from iceberg_assets.maintenance.orphans import files_aside, put_back
+from iceberg_assets.maintenance import Asked, core, foretell, foretell_orphans, maintain, remove_orphans
+from iceberg_assets.maintenance.orphans import files_aside, put_back, remove
 from iceberg_assets.maintenance.orphans.aside import copy_then_delete
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.spark import call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
-from iceberg_assets.tables.unreferenced import file_io
+from iceberg_assets.spec.policy import Orphans
+from iceberg_assets.tables.unreferenced import Found, file_io, search
 from iceberg_assets_tests.declare import declare
 from iceberg_assets_tests.maintenance.files_of import untouched
 from iceberg_assets_tests.orphans.layouts import layout, walk
-from iceberg_assets_tests.orphans.reach import plain
+from iceberg_assets_tests.orphans.reach import plain, reachable
 from iceberg_assets_tests.orphans.rounds import names
 
 DAY, NOW = date(2024, 1, 1), datetime.now(UTC)
@@ -105,6 +108,9 @@ def test_what_the_engine_names_is_what_we_name(spark, profile, tmp_path):
     """On a few of the random layouts: the rest is searched without a JVM, see orphans/test_layouts.py."""
     for seed in range(6):
         made = layout(profile.pyiceberg(), tmp_path, seed)
+        spec = TableSpec.model_validate({"table": made.name, "dates": {"column": "ts", "start": "2024-01-01"}})
+        read = {os.path.realpath(plain(path)) for path in core.reachable(spark, profile, spec)}
+        assert read == reachable(made.table.refresh().metadata_location), f"seed {seed}"
         statement = call(
             "local",
             "remove_orphan_files",
@@ -131,6 +137,29 @@ def test_the_files_named_are_the_files_removed(spark, scene):
     outcome = scene.remove(lambda: spark, spec)
     assert (outcome.status, outcome.details["iceberg/removed_orphans"]) == (Status.DONE, 2), outcome.reason
     assert {str(path) for path in state[1]} - {str(path) for path in scene.files()} == {str(path) for path in strays}
+
+
+def test_what_our_search_is_wrong_about_stays_where_iceberg_reads_of_it(spark, scene, monkeypatch):
+    """A search that takes every file for an orphan: what the table is made of is all there afterwards."""
+    (stray,) = scene.strays(1)
+    scene.age()
+    alive = reachable(scene.catalog.load_table(scene.name).metadata_location)
+
+    def blind(load: Callable[[], Table], policy: Orphans, cut_off: datetime) -> Found:
+        found = search(lambda: _without_metadata(load()), policy, cut_off)
+        return replace(found, conflicts={})
+
+    monkeypatch.setattr(remove, "search", blind)
+    outcome = scene.remove(lambda: spark, scene.spec())
+    assert (outcome.status, outcome.details["iceberg/removed_orphans"]) == (Status.DONE, 1), outcome.reason
+    assert "7 left, since Iceberg finds them in the metadata" in outcome.reason
+    assert stray not in scene.files()
+    assert {path for path in alive if "version-hint" not in path} <= {os.path.realpath(path) for path in scene.files()}
+
+
+def _without_metadata(table: Table) -> Table:
+    table.metadata = table.metadata.model_copy(update={"snapshots": [], "metadata_log": []})
+    return table
 
 
 def test_orphans_set_aside_come_back_to_the_very_path_or_go_when_their_time_is_over(spark, scene):
