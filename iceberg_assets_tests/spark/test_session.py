@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import iceberg_assets
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.spark.session import require_java
+from iceberg_assets.profiles import load_profile
+from iceberg_assets.spark.session import require_java, session
 
 
 def java_that_says(folder: Path, banner: str) -> Path:
@@ -69,6 +71,27 @@ def test_a_missing_jar_without_a_network_is_named_with_the_way_out(tmp_path):
 def test_the_package_itself_gives_people_a_session(spark, project, monkeypatch):
     monkeypatch.chdir(project)
     assert iceberg_assets.spark("local").sql("SHOW NAMESPACES IN local").columns == ["namespace"]
+
+
+@pytest.mark.parametrize(
+    ("of_catalog", "further", "why"),
+    [
+        ({}, {}, "has a catalog local already, which is another one"),
+        ({"name": "other"}, {"spark": {"spark.hadoop.a": "b"}}, r"began with another spark\.hadoop\.a"),
+        ({"name": "other"}, {"jars": ["their.jar"]}, r"began without their\.jar"),
+    ],
+)
+def test_a_session_is_not_shared_by_a_profile_whose_statements_would_reach_anothers_tables(
+    spark, tmp_path, of_catalog, further, why
+):
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "their.jar").touch()
+    catalog = {"name": "local", "type": "jdbc", "uri": "sqlite:///c.db", "warehouse": "wh", **of_catalog}
+    (tmp_path / "profiles" / "second.yaml").write_text(yaml.safe_dump({"catalog": catalog, **further}))
+    before = spark.conf.getAll
+    with pytest.raises(ConfigurationError, match=f"profile 'second': .* is another profile's. It {why}"):
+        session(load_profile("second", tmp_path))
+    assert spark.conf.getAll == before
 
 
 @pytest.mark.jvm
