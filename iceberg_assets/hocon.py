@@ -38,8 +38,8 @@ def parse_hocon(text: str, file: Path) -> dict[str, Any]:
     try:
         found = ConfigFactory.parse_string(text, basedir=str(file.parent))
     except ParseBaseException as error:
-        # Its own words are its whole grammar.
-        line = f"line {error.lineno}, column {error.column}: {error.line.strip()[:80]!r}"
+        # Its own words are its whole grammar, and the line itself may hold a secret.
+        line = f"line {error.lineno}, column {error.column}"
         raise ConfigurationError(f"{file} is neither HOCON nor JSON from {line}") from None
     except ConfigException as error:
         raise ConfigurationError(f"{file}: {error}") from None

@@ -58,7 +58,7 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
     fetch_jars(profile)
     given = settings(profile)
     _require_room(profile, given)
-    _start_jvm({name: value for name, value in given.items() if not is_sensitive(name)})
+    _start_jvm({name: value for name, value in given.items() if not is_sensitive(name, value)})
     return (build or _get_or_create)(given)
 
 
