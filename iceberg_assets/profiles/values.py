@@ -9,20 +9,22 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, SecretStr
 
-_NAMES = (
+NAMES = (
     r"secret|passw(?:or)?d|passphrase|token|credential|authorization|cookie|connection[-._]?string|"
     r"(?:access|account|api|private|shared)[-._]?key"
 )
+"""What is in names of settings with a secret."""
+
 _IN_A_URL = r"://[^/?#@\s]*:[^/?#@\s]+@"
-REDACTED = rf"(?i){_NAMES}|{_IN_A_URL}"
+REDACTED = rf"(?i){NAMES}|{_IN_A_URL}"
 """Names of settings with a secret, and URLs with a password: Spark looks for it in names and values alike.
 
 Its own default lacks ``credential`` and ``access-key``, and headers such as ``Authorization``.
 """
 
-_SENSITIVE = re.compile(rf"(?i){_NAMES}")
+_SENSITIVE = re.compile(rf"(?i){NAMES}")
 # Of a URL: what stands behind the user's name, or in a parameter of such a name.
-_OF_A_URL = re.compile(rf"(?i)://[^/?#@\s:]*:([^/?#@\s]+)@|[?&;][^=&;?\s]*(?:{_NAMES})[^=&;?\s]*=([^&;\s]+)")
+_OF_A_URL = re.compile(rf"(?i)://[^/?#@\s:]*:([^/?#@\s]+)@|[?&;][^=&;?\s]*(?:{NAMES})[^=&;?\s]*=([^&;\s]+)")
 
 
 def in_urls(text: str) -> list[str]:
