@@ -68,6 +68,8 @@ def folders(profile: Profile, specs: Sequence[TableSpec]) -> Findings:
     written = {"catalog.uri": Path(file).parent} if file else {}
     if warehouse.startswith("/"):
         written["catalog.warehouse"] = Path(warehouse)
+    if file and Path(file).is_dir():
+        yield fail(f"catalog.uri: {file} is a folder", "name a file, which is made")
     for key, folder in written.items():
         there = next(one for one in (folder, *folder.parents) if one.exists())
         if there.is_dir() and os.access(there, os.W_OK | os.X_OK):

@@ -72,6 +72,8 @@ class CatalogSettings(SpecModel):
         places = [urlsplit(one) for one in (value or "").split(",")]
         if in_urls(value or "") or any("@" in place.netloc for place in places):
             raise ValueError("expected no user or password in it; they have keys of their own, which are never shown")
+        for place in places:
+            _ = place.port  # Raises where it is none.
         return value
 
     @field_validator("warehouse")

@@ -42,7 +42,7 @@ def documents(file: Path) -> list[Any]:
         ) from error
     except yaml.MarkedYAMLError as error:
         # The line itself is not repeated, nor what it names: there may be a secret in it.
-        problem, mark = re.sub(r" '[^']*'$", "", error.problem or ""), error.problem_mark
+        problem, mark = re.sub(r" '[^'<]*'$", "", error.problem or ""), error.problem_mark
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigurationError(f"{file} is not YAML{where}: {problem}") from None
     except yaml.YAMLError as error:

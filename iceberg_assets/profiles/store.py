@@ -68,6 +68,7 @@ class Access(SpecModel):
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or "@" in parts.netloc or in_urls(value):
             raise ValueError("expected a URL that begins with http:// or https://, without user and password")
+        _ = parts.port  # Raises where it is none.
         return value
 
     def texts(self) -> dict[str, str]:

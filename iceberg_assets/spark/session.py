@@ -130,7 +130,10 @@ def require_java() -> str:
     if java is None:
         place = f"JAVA_HOME={home}" if home else "the PATH"
         raise ConfigurationError(f"Spark needs Java, and there is none in {place}: {way_out}")
-    banner = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        banner = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError as error:
+        raise ConfigurationError(f"Spark needs Java, and {java} does not run ({error.strerror}): {way_out}") from error
     version = re.search(r'version "(?:1\.)?(\d+)', banner)
     if version is None or int(version[1]) < OLDEST_JAVA:
         found = version[1] if version else f"an unknown version ({banner.strip()[:80]})"

@@ -205,3 +205,27 @@ def test_a_flat_location_on_glue_is_told_of_where_it_is_written_and_where_it_is_
     assert note.startswith("n.t has a flat location, which Glue's own optimizers do not know: leave them off")
     assert provider_notes(load_profile("local", place), spec, spec.properties) == ()
     assert provider_notes(load_profile("glue", place), spec, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("catalog", "check", "said"),
+    [
+        ({"uri": "http://127.0.0.1:99999"}, "profile", "catalog.uri: Port out of range"),
+        ({"uri": "http://127.0.0.1:a"}, "profile", "catalog.uri: Port could not be"),
+        ({"uri": "http://a..b:80"}, "services", "catalog.uri: nothing answers at a..b:80 (that is no name of a host)"),
+        ({"type": "jdbc", "uri": "sqlite:////tmp", "token": None, "warehouse": "w"}, "folders", "/tmp is a folder"),
+    ],
+)
+def test_an_address_that_is_none_is_a_failure_and_no_end(
+    place: Path, catalog: dict[str, Any], check: str, said: str
+) -> None:
+    profile(place, {"catalog": REST["catalog"] | catalog})
+    assert any(level == "fail" and said in words for level, words in examined(fails=1, check=check))
+
+
+def test_a_file_that_a_check_cannot_read_does_not_end_the_others(place: Path) -> None:
+    profile(place, LOCAL)
+    (place / "dagster" / "dagster.yaml").write_text("concurrency: [")
+    found = examined(fails=1)
+    assert any(level == "fail" and "dagster.yaml is not YAML" in words for level, words in found)
+    assert any("catalog.warehouse" in words for _, words in found)

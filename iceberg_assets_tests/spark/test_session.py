@@ -42,6 +42,14 @@ def test_an_old_java_is_refused_with_its_version(tmp_path, monkeypatch, banner, 
         require_java()
 
 
+def test_a_java_that_does_not_run_is_named(tmp_path, monkeypatch):
+    home = java_that_says(tmp_path, "")
+    (home / "bin" / "java").write_text("no program")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(ConfigurationError, match=f"needs Java, and {home}/bin/java does not run"):
+        require_java()
+
+
 def test_a_new_java_is_taken(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(java_that_says(tmp_path, 'openjdk version "21.0.8"')))
     require_java()
