@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from iceberg_assets.profiles.kinds import DIALECTS, IMPLEMENTATION, KINDS, Kind
+from iceberg_assets.profiles.place import one_spelling
 from iceberg_assets.profiles.values import Flag, Secret, Settings, Text, given, in_urls
 from iceberg_assets.spec.model import SpecModel
 
@@ -135,9 +136,10 @@ class CatalogSettings(SpecModel):
     @property
     def identity(self) -> tuple[str, ...]:
         """What two profiles of one catalog have in common."""
-        place = os.path.realpath(self.sqlite) if self.sqlite else (self.uri or self.endpoint or "")
+        place = os.path.realpath(self.sqlite) if self.sqlite else (self.uri or self.endpoint or "").rstrip("/")
+        told_by = (one_spelling(str(getattr(self, key))).rstrip("/") for key in self.kind.told_by)
         # A JDBC catalog is the rows of its name, a Hadoop catalog its folder, and a REST server has several warehouses.
-        return (str(self.type or self.catalog_impl), place, *(str(getattr(self, key)) for key in self.kind.told_by))
+        return (str(self.type or self.catalog_impl), place, *told_by)
 
 
 _OF_ALL = ("name", "type", "catalog_impl", "session", "warehouse", "properties", "pyiceberg")

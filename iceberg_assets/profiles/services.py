@@ -78,7 +78,7 @@ def of_service(profile: Profile, error: BaseException) -> str | None:
         "store": endpoint,
         "catalog": profile.catalog.uri or profile.catalog.endpoint or profile.catalog.warehouse,
     }.get(found.section)
-    said = without_secrets(" ".join(in_brief(error).split()), profile)[:500]
+    said = " ".join(brief_of(profile, error).split())[:500]
     return (
         f"profile '{profile.name}', {found.section}{f' at {at}' if at else ''}: {kind.__name__}: {said}. "
         f"Nothing is lost: try again; if it stays so, look at {found.keys} below {found.section}"
@@ -103,9 +103,17 @@ def naming_the_service(profile: Profile) -> Iterator[None]:
             f"profile '{profile.name}': the catalog does not take what is declared: {said}; see the table's name"
         ) from shown_cause(profile, error)
     except Exception as error:
+        cause = shown_cause(profile, error)
         if sentence := of_service(profile, error):
-            raise ServiceError(sentence) from shown_cause(profile, error)
+            raise ServiceError(sentence) from cause
+        if cause is None:
+            raise ServiceError(f"profile '{profile.name}': {brief_of(profile, error)}") from None
         raise
+
+
+def brief_of(profile: Profile, error: BaseException) -> str:
+    """An error in one line, without the profile's secrets."""
+    return without_secrets(in_brief(error), profile)
 
 
 def shown_cause(profile: Profile, error: BaseException) -> BaseException | None:

@@ -184,6 +184,9 @@ def test_dagsters_EnvVar_stands_for_the_variables_value_in_every_key(monkeypatch
 
 def test_a_cause_that_repeats_a_secret_is_not_shown_with_the_sentence() -> None:
     profile = full("rest")
+    with pytest.raises(ServiceError, match="profile 'rest': of nobody: …") as told, naming_the_service(profile):
+        raise ValueError(f"of nobody: {CANARY}-to")
+    assert told.value.__suppress_context__
     for repeats, word in ((True, f"{CANARY}-to"), (False, "it")):
         with pytest.raises(ServiceError) as told, naming_the_service(profile):
             raise ConnectionError(f"refused: {word}")
