@@ -13,7 +13,9 @@ import yaml
 
 from iceberg_assets.doctor import CHECKS
 from iceberg_assets.doctor.machine import OF_MACHINE
+from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import load_profile
+from iceberg_assets.spark.jars import fetch_jars
 from iceberg_assets.spec import parse_table
 from iceberg_assets.tables.location_provider import provider_notes
 from iceberg_assets_tests.command import run
@@ -229,3 +231,13 @@ def test_a_file_that_a_check_cannot_read_does_not_end_the_others(place: Path) ->
     found = examined(fails=1)
     assert any(level == "fail" and "dagster.yaml is not YAML" in words for level, words in found)
     assert any("catalog.warehouse" in words for _, words in found)
+
+
+def test_a_folder_that_jars_cannot_be_fetched_to_is_named_by_its_key(place: Path) -> None:
+    (place / "file").touch()
+    profile(place, LOCAL | {"spark": {"spark.jars.ivy": str(place / "file")}})
+    ((level, said),) = examined(fails=1, check="jars")
+    assert level == "fail"
+    assert "name another folder as spark.jars.ivy" in said
+    with pytest.raises(ConfigurationError, match=r"profile 'mine', spark: spark\.jars\.ivy: .* cannot be written to"):
+        fetch_jars(load_profile("mine", place))
