@@ -13,7 +13,7 @@ def hocon_text(file: Path) -> str:
         ConfigurationError: it cannot be read, or is not text in UTF-8; names the file and the way out.
     """
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read ({error.strerror}): name a file of HOCON or JSON") from error
     except UnicodeDecodeError as error:
@@ -38,11 +38,16 @@ def parse_hocon(text: str, file: Path) -> dict[str, Any]:
     try:
         found = ConfigFactory.parse_string(text, basedir=str(file.parent))
     except ParseBaseException as error:
-        # Its own words are its whole grammar.
-        line = f"line {error.lineno}, column {error.column}: {error.line.strip()[:80]!r}"
+        # Its own words are its whole grammar, and the line itself may hold a secret.
+        line = f"line {error.lineno}, column {error.column}"
         raise ConfigurationError(f"{file} is neither HOCON nor JSON from {line}") from None
     except ConfigException as error:
         raise ConfigurationError(f"{file}: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{file}: there is too much within each other in it: flatten it") from None
+    except (AttributeError, TypeError):
+        # It has no words of its own for this.
+        raise ConfigurationError(f"{file}: a list is joined with what is none, as by +=: write += [value]") from None
     if not isinstance(found, ConfigTree):
         raise ConfigurationError(f"{file}: expected keys at the top, got a list")
     plain: dict[str, Any] = found.as_plain_ordered_dict()

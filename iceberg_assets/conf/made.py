@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceberg_assets.conf.value import FromEnvironment
-from iceberg_assets.profiles.values import REDACTED
+from iceberg_assets.profiles.values import NAMES, in_urls
 
 Leaves = Mapping[str, Any]
 """Values by their whole key, such as ``app.iceberg.table``."""
@@ -43,9 +43,26 @@ def plain(value: object) -> Any:
     return value.default if isinstance(value, FromEnvironment) else value
 
 
+_BY_NAME = re.compile(rf"(?i){NAMES}")
+_IN_OPTIONS = re.compile(rf"(?i)(?:{NAMES})[\w.-]*=\S")
+_NO_SECRET = re.compile(r"(?i)(?:provider|enabled|impl|class|type|ur[il]|endpoint|timeout|-ms)$")
+
+
+def is_secret(key: str, value: object) -> bool:
+    """Whether there is a secret in clear: by the key, or in the value, as of a URL or of Java's options.
+
+    What is called ``aws.credentials.provider`` or ``token-refresh-enabled`` says how to come by one.
+    """
+    text = plain(value)
+    if text in (None, ""):
+        return False
+    by_name = _BY_NAME.search(key) and not _NO_SECRET.search(key)
+    return bool(by_name or in_urls(str(text)) or _IN_OPTIONS.search(str(text)))
+
+
 def shown(key: str, value: object) -> str:
     """A value for people, on one line; a secret is not shown."""
-    if plain(value) and re.search(REDACTED, key):
+    if is_secret(key, value):
         return "…"
     text = value.in_profile() if isinstance(value, FromEnvironment) else str(value)
     return text.replace("\n", "\\n")

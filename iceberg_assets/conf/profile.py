@@ -3,12 +3,11 @@
 import re
 from typing import Any
 
-from iceberg_assets.conf.made import Leaves, Made, plain, shown
+from iceberg_assets.conf.made import Leaves, Made, is_secret, plain, shown
 from iceberg_assets.conf.value import FromEnvironment
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles.kinds import DIALECTS, IMPLEMENTATION, KINDS
 from iceberg_assets.profiles.store import NAMES, S3_SCHEMES
-from iceberg_assets.profiles.values import REDACTED
 
 _CONFIG = "app.config."
 _CATALOGS = "spark.sql.catalog."
@@ -32,6 +31,7 @@ _LEFT_OUT = {
     "cache-enabled": "cached tables are 30 s old, and outcomes are counted before and after",
     "io-impl": "where there is a store, files are written by S3FileIO",
 }
+_PLACES = ("uri", "warehouse", "oauth2_server_uri", "endpoint")
 _TABLE_PROPERTY = re.compile(r"table-(?:default|override)\.(.+)")
 # A secret in clear stays where it is: the profile asks this variable for it.
 _VARIABLES = {
@@ -150,8 +150,10 @@ def _kept(key: str, value: object, notes: list[str], prefix: str | None = None) 
     if isinstance(value, list):
         # As the application does: Spark has lists as texts.
         return ",".join(str(_kept(key, one, notes, prefix)) for one in value)
-    secret = re.search(REDACTED, key) and plain(value) not in (None, "")
-    if not secret:
+    # A place with a secret in it is refused as the profile is read, which names the key that the secret has.
+    if key in _PLACES or not is_secret(key, value):
+        if isinstance(value, str) and "${" in value:
+            raise ConfigurationError(f"{key}: a profile would read the text ${{…}} in it as a variable: take it out")
         return value.in_profile() if isinstance(value, FromEnvironment) else value
     if isinstance(value, FromEnvironment):
         notes.append(f"the default of {key} is a secret in clear and was not brought over: set the variable")

@@ -13,14 +13,17 @@ from iceberg_assets.hocon import hocon_text, parse_hocon
 
 # What stands in quotes and comments is skipped, so that nothing in them is taken for one of the others.
 _NAME, _END = r"[A-Za-z_]\w*", r"(?=[ \t]*(?:[,}\]#\n]|//|$))"
+_SKIPPED = r'(?P<skipped>"""(?s:.*?)"""|"(?:[^"\\\n]|\\.)*"|#[^\n]*|(?<![:\w])//[^\n]*)'
 _PIECES = re.compile(
     # A value that is one optional variable: where that is not set, HOCON takes the whole assignment for not there.
-    rf'(?P<override>(?:"[^"\n]*"|[\w./-]+)[ \t]*[=:][ \t]*)\$\{{\?(?P<overriding>{_NAME})\}}{_END}'
-    r'|(?P<skipped>"""(?s:.*?)"""|"(?:[^"\\\n]|\\.)*"|#[^\n]*|(?<![:\w])//[^\n]*)'
-    rf"|\$\{{(?P<optional>\??)(?P<variable>{_NAME})\}}"
-    rf"|(?P<before>[=:][ \t]*)(?P<amount>\d+[ \t]*[A-Za-z]+){_END}"
+    rf'(?P<override>(?:"[^"\n]*"|[\w./-]+)[ \t]*[=:][ \t]*)\$\{{\?[ \t]*"?(?P<overriding>{_NAME})"?[ \t]*\}}{_END}'
+    rf"|{_SKIPPED}"
+    rf'|\$\{{(?P<optional>\??)[ \t]*"?(?P<variable>{_NAME})"?[ \t]*\}}'
+    # To the reader 512m is a duration, 1.10 is 1.1, 007 is 7 and 1e3 is 1000.0.
+    rf"|(?P<before>[=:][ \t]*)(?P<amount>\d+[ \t]*[A-Za-z]+|0\d+|\d+\.\d*0|\d[\d.]*[eE][+-]?\d+){_END}"
 )
-_INCLUDE = re.compile(r'^[ \t]*include[ \t]+(?:(?:required|file|classpath)\()*[ \t]*"([^"\n]+)"[ \t)]*', re.MULTILINE)
+_FILE = r'(?:(?:required|file|classpath)\()*[ \t]*"(?P<file>[^"\n]+)"[ \t)]*'
+_INCLUDE = re.compile(rf"{_SKIPPED}|(?<![^\s{{}},])include[ \t]+(?:{_FILE}|(?P<other>[a-z]+\())")
 _ASIDE = r"(?:\s|(?:#|//)[^\n]*(?:\n|\Z))*"
 _BRACES = re.compile(rf"{_ASIDE}\{{((?s:.*))\}}{_ASIDE}")
 _ENDINGS = ("", ".conf", ".json")
@@ -66,18 +69,26 @@ def _whole(file: Path, within: tuple[Path, ...]) -> str:
         raise ConfigurationError(f"{file} includes itself: {' → '.join(map(str, (*within, file)))}")
 
     def included(found: re.Match[str]) -> str:
-        places = [file.parent / f"{found[1]}{ending}" for ending in _ENDINGS]
+        if found["skipped"]:
+            return found[0]
+        places = [file.parent / f"{found['file']}{ending}" for ending in _ENDINGS]
         place = next((place for place in places if place.is_file()), None)
         if place is None:
+            nowhere = " nor ".join(map(str, places))
             raise ConfigurationError(
-                f"{file} includes '{found[1]}', and there is no {' nor '.join(str(place) for place in places)}: put it "
-                "there, or take the include out"
+                f"{file} includes '{found['file']}', and there is no {nowhere}: put it there, or take the include out"
             )
-        return _whole(place, (*within, file))
+        # Whatever stood around it begins and ends a line of its own.
+        return f"\n{_whole(place, (*within, file))}\n"
 
     text = hocon_text(file)
+    if other := next((found["other"] for found in _INCLUDE.finditer(text) if found["other"]), None):
+        raise ConfigurationError(
+            f"{file} includes by {other}…), and nothing is fetched from elsewhere: put what is there beside it, and "
+            "include that file"
+        )
     # On its own, so that a mistake in it is told by its own name and line.
-    alone = _INCLUDE.sub("", text)
+    alone = _INCLUDE.sub(lambda found: found["skipped"] or "", text)
     parse_hocon(_rewritten(alone, _marks(alone)), file)
     return _INCLUDE.sub(included, _without_braces(text))
 

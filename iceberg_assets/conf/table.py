@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from iceberg_assets.conf.made import Leaves, Made
+from iceberg_assets.conf.made import Leaves, Made, is_secret
 from iceberg_assets.conf.value import FromEnvironment
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.spec.flat_location import FIELDS, IMPLEMENTATION, PROVIDER
@@ -33,6 +33,13 @@ def make_table(leaves: Leaves, of_catalog: Mapping[str, Any], date_column: str |
     """
     if missing := [key for key in (*NAME, _FROM) if key not in leaves]:
         raise ConfigurationError(f"there is no {missing[0]}, and a table needs it")
+    for key in (*NAME, _FROM):
+        if isinstance(leaves[key], list):
+            raise ConfigurationError(f"{key}: expected one text, got a list")
+    if is_secret(_FROM, leaves[_FROM]):
+        raise ConfigurationError(
+            f"{_FROM}: there are keys in it: take them out, they belong below store of the profile"
+        )
     fields = leaves.get(_PARTITIONS, [])
     if not (isinstance(fields, list) and all(isinstance(field, Mapping) for field in fields)):
         raise ConfigurationError(f'{_PARTITIONS}: expected a list such as [{{ col = "region", type = "identity" }}]')
@@ -77,6 +84,8 @@ def _properties(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
 
 
 def _text(value: object) -> object:
+    if isinstance(value, str) and "{{" in value:
+        raise ConfigurationError(f"{value!r:.80}: a table's YAML would read what is in braces: take them out")
     return value.in_table() if isinstance(value, FromEnvironment) else value
 
 

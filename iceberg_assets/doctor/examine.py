@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from iceberg_assets.doctor.answers import clocks, credentials, others, services
 from iceberg_assets.doctor.finding import Finding, Findings, fail, ok
 from iceberg_assets.doctor.machine import OF_MACHINE
 from iceberg_assets.doctor.settings import folders, jars_there, pair, python_packages, space
-from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
 from iceberg_assets.profiles import Profile, load_profile, profile_name
 from iceberg_assets.spec import TableSpec
 
@@ -38,7 +39,7 @@ class Examined:
 def examine(names: Sequence[str], specs: Sequence[TableSpec], root: Path) -> Iterator[Examined]:
     """Look at the machine, then at each profile of that name; nothing is made or written."""
     for check, look in OF_MACHINE.items():
-        yield from (Examined(None, check, finding) for finding in look())
+        yield from (Examined(None, check, finding) for finding in _found(look))
     for name in names:
         try:
             profile = load_profile(name, root)
@@ -48,4 +49,12 @@ def examine(names: Sequence[str], specs: Sequence[TableSpec], root: Path) -> Ite
         yield Examined(name, "profile", ok("its settings and variables are complete"))
         of_profile = [spec for spec in specs if profile_name(spec.profile) == name]
         for check, of in CHECKS.items():
-            yield from (Examined(name, check, finding) for finding in of(profile, of_profile))
+            yield from (Examined(name, check, finding) for finding in _found(partial(of, profile, of_profile)))
+
+
+def _found(look: Callable[[], Findings]) -> Findings:
+    """What a check finds; one that is refused something is a finding itself, and the others go on."""
+    try:
+        yield from look()
+    except IcebergAssetsError as error:
+        yield fail(str(error))

@@ -58,6 +58,8 @@ def unreachable(address: Address) -> str | None:
     try:
         with socket.create_connection((address.host, address.port), timeout=_SECONDS):
             return None
+    except UnicodeError:
+        return "that is no name of a host"
     except OSError as error:
         return error.strerror or str(error) or type(error).__name__
 

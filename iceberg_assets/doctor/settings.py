@@ -39,9 +39,15 @@ def jars_there(profile: Profile, _: Sequence[TableSpec]) -> Findings:
     missing = [jar.name for jar in jars(profile) if not jar.is_file()]
     if not OWN_JAR.is_file():
         yield fail(f"{OWN_JAR} is missing", "install the package anew")
-    if missing:
+    home = ivy_home(profile)
+    if missing and not _can_be_made(home):
+        yield fail(
+            f"{', '.join(missing)} would be fetched to {home}, which cannot be written to",
+            "give this user the right to, or name another folder as spark.jars.ivy below spark",
+        )
+    elif missing:
         yield warn(
-            f"the first session fetches {', '.join(missing)} to {ivy_home(profile) / 'jars'}",
+            f"the first session fetches {', '.join(missing)} to {home / 'jars'}",
             "give this machine access to Maven Central once, or copy them there from one that has them",
         )
     else:
@@ -68,11 +74,13 @@ def folders(profile: Profile, specs: Sequence[TableSpec]) -> Findings:
     written = {"catalog.uri": Path(file).parent} if file else {}
     if warehouse.startswith("/"):
         written["catalog.warehouse"] = Path(warehouse)
+    if file and Path(file).is_dir():
+        yield fail(f"catalog.uri: {file} is a folder", "name a file, which is made")
     for key, folder in written.items():
-        there = next(one for one in (folder, *folder.parents) if one.exists())
-        if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-            yield ok(f"{key}: {folder} {'can be written to' if there == folder else 'can be made'}")
+        if _can_be_made(folder):
+            yield ok(f"{key}: {folder} {'can be written to' if folder.exists() else 'can be made'}")
         else:
+            there = _nearest(folder)
             yield fail(f"{key}: {there} cannot be written to", "give this user the right to, or name another folder")
     for spec in specs:
         if spec.source and "://" not in spec.source.path and not os.access(spec.source.root, os.R_OK | os.X_OK):
@@ -82,12 +90,21 @@ def folders(profile: Profile, specs: Sequence[TableSpec]) -> Findings:
             )
 
 
+def _can_be_made(folder: Path) -> bool:
+    """Whether a folder is there and can be written to, or can be made."""
+    there = _nearest(folder)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def _nearest(folder: Path) -> Path:
+    return next(one for one in (folder, *folder.parents) if one.exists())
+
+
 def space(profile: Profile, _: Sequence[TableSpec]) -> Findings:
     """Of the disk that a local warehouse is on."""
     if not (warehouse := profile.catalog.warehouse or "").startswith("/"):
         return
-    there = next(one for one in (Path(warehouse), *Path(warehouse).parents) if one.exists())
-    free = shutil.disk_usage(there).free
+    free = shutil.disk_usage(_nearest(Path(warehouse))).free
     said = f"{format_bytes(free)} are free where {warehouse} is"
     if free < _ENOUGH_BYTES:
         yield warn(said, "make room: a compaction writes its files anew before expiry removes the old ones")

@@ -28,7 +28,7 @@ from pyiceberg.types import (
 
 from iceberg_assets.health import open_catalog
 from iceberg_assets.history.record import Failure, Record, Who
-from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles import Profile, naming_the_service
 from iceberg_assets.spec import Status
 from iceberg_assets.spec.names import STATE_NAMESPACE
 from iceberg_assets.tables.state_table import forget_the_past, open_state_table, opened_or_created
@@ -142,14 +142,19 @@ def read_failures(profile: Profile, wanted: Wanted) -> list[Failure]:
 
 
 def read(profile: Profile, which: StateTable, wanted: Wanted, columns: Sequence[str] = ("*",)) -> pa.Table:
-    """The rows as they are stored, in no order."""
+    """The rows as they are stored, in no order.
+
+    Raises:
+        ServiceError: the catalog or the store refused, or did not answer.
+    """
     for last in (False,) * (_ROUNDS - 1) + (True,):
-        table = open_state_table(open_catalog(profile), which.name, _VERSION)
-        if table is None:
-            break
-        scan = table.scan(selected_fields=tuple(columns))
         try:
-            return (scan.filter(wanted.filter) if wanted.filter else scan).to_arrow()
+            with naming_the_service(profile):
+                table = open_state_table(open_catalog(profile), which.name, _VERSION)
+                if table is None:
+                    break
+                scan = table.scan(selected_fields=tuple(columns))
+                return (scan.filter(wanted.filter) if wanted.filter else scan).to_arrow()
         except FileNotFoundError:
             # It was folded away twice since the table was loaded.
             if last:

@@ -26,7 +26,7 @@ from iceberg_assets.orchestration.memory import Memory, Seen, pointers
 from iceberg_assets.orchestration.metadata import event_metadata, observed
 from iceberg_assets.orchestration.shadow import kept_back, record_plans
 from iceberg_assets.orchestration.table_asset import TableAsset
-from iceberg_assets.profiles import of_service
+from iceberg_assets.profiles import brief_of, of_service
 from iceberg_assets.spec import Operation
 from iceberg_assets.tables import Watch, keep_watch
 
@@ -164,7 +164,7 @@ def evaluate(
             context.log.exception(f"{name} could not be looked at")
             if Operation.COMPACT in operations:
                 checked[name] = _check_unreadable(context, tick, table, error, checked.get(name))
-            said = of_service(table.profile, error) or f"{type(error).__name__}: {error}"
+            said = of_service(table.profile, error) or f"{type(error).__name__}: {brief_of(table.profile, error)}"
             tick.reasons.append(f"{name} could not be looked at: {said}")
     if tick.requests:
         # Dagster shows no skip reason with a tick that asks for something: what else was decided is in its log.

@@ -5,7 +5,7 @@ from iceberg_assets.profiles.listing import Listed, Listing, list_catalog
 from iceberg_assets.profiles.loading import load_profile, profile_name, project_root
 from iceberg_assets.profiles.place import inside, local_path, overlap
 from iceberg_assets.profiles.profile import Profile
-from iceberg_assets.profiles.services import naming_the_service, of_service
+from iceberg_assets.profiles.services import brief_of, naming_the_service, of_service, shown_cause
 from iceberg_assets.profiles.store import Store, on_s3
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Listing",
     "Profile",
     "Store",
+    "brief_of",
     "documents",
     "inside",
     "list_catalog",
@@ -24,4 +25,5 @@ __all__ = [
     "overlap",
     "profile_name",
     "project_root",
+    "shown_cause",
 ]

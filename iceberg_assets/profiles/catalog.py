@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from iceberg_assets.profiles.kinds import DIALECTS, IMPLEMENTATION, KINDS, Kind
-from iceberg_assets.profiles.values import Flag, Secret, Settings, Text, given
+from iceberg_assets.profiles.place import one_spelling
+from iceberg_assets.profiles.values import Flag, Secret, Settings, Text, given, in_urls
 from iceberg_assets.spec.model import SpecModel
 
 SESSION_CATALOG = "spark_catalog"
@@ -68,8 +69,20 @@ class CatalogSettings(SpecModel):
     @classmethod
     def _no_secret_in_a_place(cls, value: str | None) -> str | None:
         # It is not repeated: what stands before the @ may be a password.
-        if value and "@" in urlsplit(value).netloc:
+        # A metastore may be named with those that stand in for it.
+        places = [urlsplit(one) for one in (value or "").split(",")]
+        if in_urls(value or "") or any("@" in place.netloc for place in places):
             raise ValueError("expected no user or password in it; they have keys of their own, which are never shown")
+        for place in places:
+            _ = place.port  # Raises where it is none.
+        return value
+
+    @field_validator("warehouse")
+    @classmethod
+    def _no_secret_in_the_warehouse(cls, value: str | None) -> str | None:
+        # An @ alone is a container of Azure's: abfss://container@account.
+        if in_urls(value or ""):
+            raise ValueError("expected no keys in it; they belong below store, where they are never shown")
         return value
 
     @model_validator(mode="after")
@@ -123,9 +136,10 @@ class CatalogSettings(SpecModel):
     @property
     def identity(self) -> tuple[str, ...]:
         """What two profiles of one catalog have in common."""
-        place = os.path.realpath(self.sqlite) if self.sqlite else (self.uri or self.endpoint or "")
+        place = os.path.realpath(self.sqlite) if self.sqlite else (self.uri or self.endpoint or "").rstrip("/")
+        told_by = (one_spelling(str(getattr(self, key))).rstrip("/") for key in self.kind.told_by)
         # A JDBC catalog is the rows of its name, a Hadoop catalog its folder, and a REST server has several warehouses.
-        return (str(self.type or self.catalog_impl), place, *(str(getattr(self, key)) for key in self.kind.told_by))
+        return (str(self.type or self.catalog_impl), place, *told_by)
 
 
 _OF_ALL = ("name", "type", "catalog_impl", "session", "warehouse", "properties", "pyiceberg")

@@ -1,5 +1,6 @@
 """From YAML and environment to a ``Profile``."""
 
+import difflib
 import logging
 import os
 import re
@@ -48,10 +49,11 @@ def load_profile(name: str | None = None, root: Path | None = None) -> Profile:
     root = root or project_root()
     name = profile_name(name)
     own, ours = root / "profiles", Path(__file__).parent
-    file = next((folder / f"{name}.yaml" for folder in (own, ours) if (folder / f"{name}.yaml").exists()), None)
-    if file is None or name == _BASE:
-        known = sorted({path.stem for folder in (own, ours) for path in folder.glob("*.yaml")} - {_BASE})
-        raise ConfigurationError(f"there is no profile '{name}': known are {', '.join(known)}")
+    known = {path.stem: path for folder in (ours, own) for path in sorted(folder.glob("*.yaml")) if path.stem != _BASE}
+    if (file := known.get(name)) is None:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise ConfigurationError(f"there is no profile {name!r:.80}: known are {', '.join(sorted(known))}{hint}")
     bases = [base for folder in (ours, own) if (base := folder / f"{_BASE}.yaml").exists()]
     settings: dict[str, Any] = {}
     for layer in (*bases, file):
@@ -59,7 +61,7 @@ def load_profile(name: str | None = None, root: Path | None = None) -> Profile:
     # A mistake of the project's base is in the merged settings: say that it may stand there.
     where = f"{file} over {own / f'{_BASE}.yaml'}" if own / f"{_BASE}.yaml" in bases else str(file)
     try:
-        profile = Profile.model_validate({"name": name, **_from_environment(settings, where)})
+        profile = Profile.model_validate({**_from_environment(settings, where), "name": name})
     except ValidationError as error:
         raise explain(error, where) from None
     if profile.catalog.type == "hadoop":
@@ -77,9 +79,13 @@ def _warn_of_one_writer(profile: str) -> None:
 
 
 def _settings(file: Path) -> Mapping[str, Any]:
-    settings = next(iter(documents(file)), None) or {}
-    if not isinstance(settings, dict):
-        raise ConfigurationError(f"{file} is not usable: expected keys such as catalog, got {settings!r:.80}")
+    found = documents(file)
+    settings = next(iter(found), None) or {}
+    # What stands there instead is not repeated: it may be a secret.
+    if not isinstance(settings, dict) or len(found) > 1:
+        raise ConfigurationError(f"{file} is not usable: expected keys such as catalog, and one document of YAML")
+    if "name" in settings:
+        raise ConfigurationError(f"{file} is not usable: name: a profile is called as its file is; take it out")
     return settings
 
 
@@ -111,6 +117,14 @@ def _absolute(path: str, root: Path) -> str:
     return os.path.normpath(root / path)
 
 
+# Spark itself, and Hadoop, fill in such as ${env:HOME} and ${spark.app.name}.
+_OF_SPARK = re.compile(r"\$\{(?:env:|system:|spark\.|fs\.|hadoop\.)[\w.-]+\}")
+
+
+def _without_another_within(variable: re.Match[str]) -> str:
+    return variable[2] or ""
+
+
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-((?:[^}])*))?\}")
 
 
@@ -118,7 +132,8 @@ def _from_environment(settings: Mapping[str, Any], where: str) -> dict[str, Any]
     """The settings with every ``${NAME}`` and ``${NAME:-default}`` in them replaced.
 
     Raises:
-        ConfigurationError: names every variable that is not set and has no default.
+        ConfigurationError: names every variable that is not set and has no default, or the key of something that looks
+            like a variable and is none.
     """
     unset: dict[str, None] = {}
 
@@ -128,14 +143,19 @@ def _from_environment(settings: Mapping[str, Any], where: str) -> dict[str, Any]
             unset[match[1]] = None
         return found or ""
 
-    def filled(value: Any) -> Any:
+    def filled(value: Any, key: str) -> Any:
         if isinstance(value, Mapping):
-            return {key: filled(item) for key, item in value.items()}
+            return {name: filled(item, f"{key}.{name}") for name, item in value.items()}
         if isinstance(value, list):
-            return [filled(item) for item in value]
+            return [filled(item, key) for item in value]
+        if isinstance(value, str) and "${" in _OF_SPARK.sub("", _VARIABLE.sub(_without_another_within, value)):
+            raise ConfigurationError(
+                f"{where}: {key.removeprefix('.')}: expected a variable as ${{NAME}} or ${{NAME:-value}}, whose value "
+                "holds no other one; a text with ${ in it comes from a variable"
+            )
         return _VARIABLE.sub(substitute, value) if isinstance(value, str) else value
 
-    result: dict[str, Any] = filled(settings)
+    result: dict[str, Any] = filled(settings, "")
     if unset:
         many = len(unset) > 1
         raise ConfigurationError(

@@ -6,13 +6,16 @@ not send, which services that are signed for as ``s3`` refuse.
 
 from functools import partial
 from hashlib import sha256
+from http import HTTPStatus
 
 from pyiceberg.catalog.rest import SIGV4, RestCatalog
 from pyiceberg.utils.properties import property_as_bool
-from requests import PreparedRequest, Session
+from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from urllib3.util.retry import Retry
+
+from iceberg_assets.profiles.values import is_sensitive
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10, 60
 _RETRIES = Retry(
@@ -31,6 +34,7 @@ class BoundedRestCatalog(RestCatalog):
 
     def _create_session(self) -> Session:
         session = super()._create_session()
+        session.hooks["response"].append(partial(_without_what_was_sent, secrets=self._secrets))
         session.request = partial(session.request, timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS))  # type: ignore[method-assign]
         if property_as_bool(self.properties, SIGV4, False):
             session.auth = _Hashed(session.auth)
@@ -40,6 +44,23 @@ class BoundedRestCatalog(RestCatalog):
         else:
             session.mount(self.uri, HTTPAdapter(max_retries=_RETRIES))
         return session
+
+    @property
+    def _secrets(self) -> frozenset[str]:
+        own = {value for name, value in self.properties.items() if is_sensitive(name, value)}
+        # Of an OAuth credential, <client id>:<secret>, services repeat either half.
+        return frozenset(own | {half for one in own if (half := one.partition(":")[2])})
+
+
+def _without_what_was_sent(response: Response, *_: object, secrets: frozenset[str], **__: object) -> None:
+    """Take secrets out of a refusal that repeats them, before they are in exceptions, and so in logs and events."""
+    if response.status_code < HTTPStatus.BAD_REQUEST:
+        return
+    sent = str(response.request.headers.get("Authorization", "")).rpartition(" ")[2]
+    text = response.content
+    for one in sorted({*secrets, sent} - {""}, key=len, reverse=True):
+        text = text.replace(one.encode(), "…".encode())
+    response._content = text
 
 
 class _Hashed(AuthBase):

@@ -1,6 +1,7 @@
 """Errors of a profile's catalog or store, whichever engine met them, in one sentence that names profile and key."""
 
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,9 +78,7 @@ def of_service(profile: Profile, error: BaseException) -> str | None:
         "store": endpoint,
         "catalog": profile.catalog.uri or profile.catalog.endpoint or profile.catalog.warehouse,
     }.get(found.section)
-    said = " ".join(in_brief(error).split())[:500]
-    for model in filter(None, (profile.catalog, profile.store)):
-        said = without_secrets(said, model)
+    said = " ".join(brief_of(profile, error).split())[:500]
     return (
         f"profile '{profile.name}', {found.section}{f' at {at}' if at else ''}: {kind.__name__}: {said}. "
         f"Nothing is lost: try again; if it stays so, look at {found.keys} below {found.section}"
@@ -99,10 +98,25 @@ def naming_the_service(profile: Profile) -> Iterator[None]:
     except IcebergAssetsError:
         raise
     except BadRequestError as error:
+        said = without_secrets(str(error), profile)
         raise ConfigurationError(
-            f"profile '{profile.name}': the catalog does not take what is declared: {error}; see the table's name"
-        ) from error
+            f"profile '{profile.name}': the catalog does not take what is declared: {said}; see the table's name"
+        ) from shown_cause(profile, error)
     except Exception as error:
+        cause = shown_cause(profile, error)
         if sentence := of_service(profile, error):
-            raise ServiceError(sentence) from error
+            raise ServiceError(sentence) from cause
+        if cause is None:
+            raise ServiceError(f"profile '{profile.name}': {brief_of(profile, error)}") from None
         raise
+
+
+def brief_of(profile: Profile, error: BaseException) -> str:
+    """An error in one line, without the profile's secrets."""
+    return without_secrets(in_brief(error), profile)
+
+
+def shown_cause(profile: Profile, error: BaseException) -> BaseException | None:
+    """The error, to be raised from; None where it, or one behind it, repeats a secret: tracebacks show them all."""
+    told = "".join(traceback.format_exception(error))
+    return error if without_secrets(told, profile) == told else None

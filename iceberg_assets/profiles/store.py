@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles.kinds import RAW_ON_S3, require
-from iceberg_assets.profiles.values import Flag, Secret, Text
+from iceberg_assets.profiles.values import Flag, Secret, Text, in_urls
 from iceberg_assets.spec.model import SpecModel
 
 S3_SCHEMES = ("s3", "s3a", "s3n")
@@ -66,8 +66,9 @@ class Access(SpecModel):
         if value is None:
             return None
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or "@" in parts.netloc:
+        if parts.scheme not in ("http", "https") or "@" in parts.netloc or in_urls(value):
             raise ValueError("expected a URL that begins with http:// or https://, without user and password")
+        _ = parts.port  # Raises where it is none.
         return value
 
     def texts(self) -> dict[str, str]:

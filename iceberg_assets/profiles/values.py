@@ -1,20 +1,46 @@
 """The values of a profile: texts that may be empty, settings of engines, and what is never shown."""
 
+import json
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Annotated
+from urllib.parse import quote, quote_plus, unquote_plus
 
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, SecretStr
 
-REDACTED = r"(?i)secret|password|token|credential|access[-._]?key"
-"""Names of settings with a secret. Spark is given it too: its own default lacks ``credential`` and ``access-key``."""
+NAMES = (
+    r"secret|passw(?:or)?d|passphrase|token|credential|authorization|cookie|connection[-._]?string|"
+    r"(?:access|account|api|private|shared)[-._]?key"
+)
+"""What is in names of settings with a secret."""
 
-_SENSITIVE = re.compile(REDACTED)
+_IN_A_URL = r"://[^/?#@\s]*:[^/?#@\s]+@"
+REDACTED = rf"(?i){NAMES}|{_IN_A_URL}"
+"""Names of settings with a secret, and URLs with a password: Spark looks for it in names and values alike.
+
+Its own default lacks ``credential`` and ``access-key``, and headers such as ``Authorization``.
+"""
+
+_SENSITIVE = re.compile(rf"(?i){NAMES}")
+# Of a URL: what stands behind the user's name, or in a parameter of such a name.
+_OF_A_URL = re.compile(rf"(?i)://[^/?#@\s:]*:([^/?#@\s]+)@|[?&;][^=&;?\s]*(?:{NAMES})[^=&;?\s]*=([^&;\s]+)")
+
+
+def in_urls(text: str) -> list[str]:
+    """The secrets in the URLs of a text: passwords of users, and parameters that are called as secrets are."""
+    return [one for pair in _OF_A_URL.findall(text) for one in pair if one]
+
+
+def _resolved(value: object) -> object:
+    """Dagster's ``EnvVar``, which a profile made in Python may hold, as the variable's value; all else as it is."""
+    of_variable = getattr(value, "get_value", None)
+    return (of_variable() or "") if callable(of_variable) else value
 
 
 def given(value: object) -> object:
     """What is said: an empty text, as a variable that is not set leaves it, says nothing."""
-    return None if value == "" else value
+    return None if (value := _resolved(value)) == "" else value
 
 
 Text = Annotated[str | None, BeforeValidator(given)]
@@ -24,17 +50,16 @@ Flag = Annotated[bool | None, BeforeValidator(given)]
 def secret(value: object) -> SecretStr | None:
     """A text that is never shown; an empty one, as a variable that is not set leaves it, is none.
 
-    Dagster's ``EnvVar``, which a profile made in Python may hold, stands for the variable's value.
-
     Raises:
-        ValueError: not a text. It is not repeated: it may hold half of a secret.
+        ValueError: not a text, or not of one line, which no header takes. It is not repeated: it may hold half of a
+            secret.
     """
     if isinstance(value, SecretStr) or value is None:
         return value
-    if callable(of_variable := getattr(value, "get_value", None)):
-        value = of_variable() or ""
-    if not isinstance(value, str):
+    if not isinstance(value := _resolved(value), str):
         raise ValueError("expected a text; put it in quotes")
+    if value.splitlines() not in ([], [value]):
+        raise ValueError("expected one line, and there is a line break in it, as at the end of a file: take it off")
     return SecretStr(value) if value else None
 
 
@@ -46,20 +71,21 @@ def _texts(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise ValueError("expected a map of settings")
     texts = {}
-    for name, given in value.items():
-        if not isinstance(given, str | int | float | bool):
+    for name, item in value.items():
+        one = _resolved(item)
+        if not isinstance(one, str | int | float | bool):
             raise ValueError(f"{name}: expected a text, a number or true/false")
-        texts[str(name)] = str(given).lower() if isinstance(given, bool) else str(given)
+        texts[str(name)] = str(one).lower() if isinstance(one, bool) else str(one)
     return texts
 
 
-def is_sensitive(name: str) -> bool:
-    """Whether a setting of this name holds a secret."""
-    return bool(_SENSITIVE.search(name))
+def is_sensitive(name: str, value: str) -> bool:
+    """Whether a setting holds a secret: by its name, or in a URL."""
+    return bool(value and (_SENSITIVE.search(name) or in_urls(value)))
 
 
 def _shown(settings: Mapping[str, str]) -> dict[str, str]:
-    return {name: "**********" if is_sensitive(name) and value else value for name, value in settings.items()}
+    return {name: "**********" if is_sensitive(name, value) else value for name, value in settings.items()}
 
 
 Settings = Annotated[
@@ -81,8 +107,10 @@ def _within(value: object) -> Iterator[str]:
         yield from secrets_of(value)
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            if isinstance(item, str) and item and is_sensitive(str(name)):
-                yield item
+            if isinstance(item, str):
+                yield from in_urls(item)
+                if item and _SENSITIVE.search(str(name)):
+                    yield item
             else:
                 yield from _within(item)
 
@@ -92,6 +120,12 @@ def without_secrets(text: str, model: BaseModel) -> str:
     secrets = set(secrets_of(model))
     # Of an OAuth credential, <client id>:<secret>, services repeat either half.
     secrets |= {half for one in secrets if (half := one.partition(":")[2])}
-    for one in sorted(secrets, key=len, reverse=True):
-        text = text.replace(one, "…")
+    for way in sorted({way for one in secrets for way in _spelled(one)}, key=len, reverse=True):
+        text = text.replace(way, "…")
     return text
+
+
+def _spelled(secret: str) -> Iterator[str]:
+    """The ways in which others spell a text: in URLs, in quotes of Python and JSON, in a header for HTTP's Basic."""
+    yield from (secret, quote(secret, safe=""), quote(secret), quote_plus(secret), unquote_plus(secret))
+    yield from (repr(secret)[1:-1], json.dumps(secret)[1:-1], b64encode(secret.encode()).decode())

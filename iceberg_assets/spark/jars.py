@@ -74,8 +74,15 @@ def fetch_jars(profile: Profile) -> None:
 def _alone(profile: Profile) -> Iterator[None]:
     """Wait for other processes of this machine: two that fetch one jar at once have left a broken one, measured."""
     home = ivy_home(profile)
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "iceberg-assets.lock").open("w") as lock:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        lock = (home / "iceberg-assets.lock").open("w")
+    except OSError as error:
+        raise ConfigurationError(
+            f"profile '{profile.name}', spark: spark.jars.ivy: jars are kept in {home}, which cannot be written to "
+            f"({error.strerror}): give this user the right to, or name another folder there"
+        ) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

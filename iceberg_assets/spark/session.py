@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 _CLASS_PATH = "spark.driver.extraClassPath"
+# What a session keeps as it began.
+_KEPT = ("spark.hadoop.", "spark.sql.catalogImplementation", "spark.sql.warehouse.dir")
 
 Session = Callable[[], "SparkSession"]
 """Gives the Spark session; called only where there is work, so that finding none starts no JVM."""
@@ -44,7 +46,8 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
         build: makes a session of settings; Spark's own builder unless given.
 
     Raises:
-        ConfigurationError: no Java, one too old, a jar that cannot be fetched, or a folder that cannot be written to.
+        ConfigurationError: no Java, one too old, a jar that cannot be fetched, a folder that cannot be written to, or
+            the running session is another profile's, which this one cannot share.
     """
     profile.prepare()
     require_java()
@@ -54,8 +57,41 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     fetch_jars(profile)
     given = settings(profile)
-    _start_jvm({name: value for name, value in given.items() if not is_sensitive(name)})
+    _require_room(profile, given)
+    _start_jvm({name: value for name, value in given.items() if not is_sensitive(name, value)})
     return (build or _get_or_create)(given)
+
+
+def _require_room(profile: Profile, given: Mapping[str, str]) -> None:
+    """Refuse to share the running session of another profile where statements would reach that one's tables or files.
+
+    Spark opens a catalog once, by its name: a second one of that name, whatever is set of it, is the first. Hadoop's
+    settings and the class path are those that the JVM began with.
+    """
+    if "spark.remote" in given:
+        return
+    from pyspark.sql import SparkSession
+
+    running = SparkSession._instantiatedSession
+    if running is None or running._sc._jsc is None:
+        return
+    has: Mapping[str, str] = running.conf.getAll
+    name = f"spark.sql.catalog.{profile.catalog.name}"
+    theirs, ours = ({key: one[key] for key in one if key == name or key.startswith(f"{name}.")} for one in (has, given))
+    kept = {key: value for key, value in given.items() if key.startswith(_KEPT)}
+    missing = set(given[_CLASS_PATH].split(os.pathsep)) - set(has.get(_CLASS_PATH, "").split(os.pathsep))
+    if theirs and theirs != ours:
+        why = f"has a catalog {profile.catalog.name} already, which is another one: every statement would reach that"
+    elif others := [key for key, value in kept.items() if has.get(key) != value]:
+        why = f"began with another {others[0]}, and cannot change it"
+    elif missing:
+        why = f"began without {Path(sorted(missing)[0]).name}, and cannot load it"
+    else:
+        return
+    raise ConfigurationError(
+        f"profile '{profile.name}': the Spark session of this process is another profile's. It {why}. Materialize "
+        "tables of the two profiles in runs of their own"
+    )
 
 
 def _start_jvm(public: dict[str, str]) -> None:
@@ -94,7 +130,10 @@ def require_java() -> str:
     if java is None:
         place = f"JAVA_HOME={home}" if home else "the PATH"
         raise ConfigurationError(f"Spark needs Java, and there is none in {place}: {way_out}")
-    banner = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        banner = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError as error:
+        raise ConfigurationError(f"Spark needs Java, and {java} does not run ({error.strerror}): {way_out}") from error
     version = re.search(r'version "(?:1\.)?(\d+)', banner)
     if version is None or int(version[1]) < OLDEST_JAVA:
         found = version[1] if version else f"an unknown version ({banner.strip()[:80]})"

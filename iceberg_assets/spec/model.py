@@ -1,6 +1,7 @@
 """What every declaration shares: frozen, strict about its keys, and helpful about a wrong one."""
 
 import difflib
+from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -51,7 +52,17 @@ def explain(error: ValidationError, where: str) -> ConfigurationError:
         f"  {'.'.join(str(part) for part in details['loc']) or '(top level)'}: "
         f"{details['msg'].removeprefix('Value error, ')}"
         # Our own messages say what they got where it helps.
-        + ("" if details["type"] in ("value_error", "missing") else f", got {details['input']!r:.80}")
+        + ("" if details["type"] in ("value_error", "missing") else f", got {_got(details['type'], details['input'])}")
         for details in error.errors()
     ]
     return ConfigurationError(f"{where} is not usable:\n" + "\n".join(lines))
+
+
+def _got(expected: str, value: object) -> str:
+    """What was there instead; where keys or a list belong it may hold a secret, and is not repeated."""
+    if isinstance(value, Mapping | list) or expected in ("model_type", "dict_type", "tuple_type", "list_type"):
+        return next((words for kind, words in _KINDS.items() if isinstance(value, kind)), "a value")
+    return f"{value!r:.80}"
+
+
+_KINDS: Mapping[type, str] = {str: "a text", Mapping: "a map", list: "a list", bool: "true or false"}

@@ -7,7 +7,7 @@ from functools import cache
 from time import monotonic
 
 from iceberg_assets.errors import ClaimInDoubtError, IcebergAssetsError, RawStoreError, SourceError, in_brief
-from iceberg_assets.profiles import Profile, naming_the_service, of_service
+from iceberg_assets.profiles import Profile, brief_of, naming_the_service, of_service
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables.claims import Content, LedgerState
@@ -281,7 +281,7 @@ class _Append:
             whose = f"profile '{self.profile.name}', store: " if isinstance(error, RawStoreError) else ""
             said = whose + str(error).replace("\n", " ")
         else:
-            said = of_service(self.profile, error) or in_brief(error)
+            said = of_service(self.profile, error) or brief_of(self.profile, error)
         self.ended(day, Status.FAILED, said)
 
     def ended(

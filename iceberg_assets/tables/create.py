@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError, ServiceError, in_brief
-from iceberg_assets.profiles import Profile, of_service, on_s3, overlap
+from iceberg_assets.profiles import Profile, brief_of, of_service, on_s3, overlap, shown_cause
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.spec.names import STATE_NAMESPACE
@@ -75,12 +75,12 @@ def ensure_table(spark: "SparkSession", profile: Profile, spec: TableSpec, colum
             statement = f"CREATE NAMESPACE IF NOT EXISTS {quote(profile.catalog.name, *namespace)}"
             _unless_there(spark, statement, profile.pyiceberg().namespace_exists, namespace)
         return _unless_there(spark, _statement(profile, spec, schema), profile.pyiceberg().table_exists, spec.table)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (whatever Spark raises becomes a sentence)
         if sentence := of_service(profile, error):
-            raise ServiceError(sentence) from error
+            raise ServiceError(sentence) from shown_cause(profile, error)
         raise ConfigurationError(
-            f"{spec.name} cannot be made as it is declared: {in_brief(error)}; see partition_by and properties"
-        ) from error
+            f"{spec.name} cannot be made as it is declared: {brief_of(profile, error)}; see partition_by and properties"
+        ) from shown_cause(profile, error)
 
 
 def _unless_there(

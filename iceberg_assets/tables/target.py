@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import DateType, TimestampType
 
 from iceberg_assets.errors import ConfigurationError, ServiceError, TableDroppedError, TableUnreadableError
-from iceberg_assets.profiles import Profile, of_service
+from iceberg_assets.profiles import Profile, of_service, shown_cause
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
 
@@ -33,10 +33,12 @@ def load_target(profile: Profile, spec: TableSpec) -> Table | None:
         raise ConfigurationError(
             f"{spec.name}: the catalog of profile '{profile.name}' takes no such name: {error}; change table"
         ) from None
-    except OSError as error:
+    except Exception as error:
         # A network's trouble is none of the table's.
         if sentence := of_service(profile, error):
-            raise ServiceError(sentence) from error
+            raise ServiceError(sentence) from shown_cause(profile, error)
+        if not isinstance(error, OSError):
+            raise
         raise TableUnreadableError(
             f"{spec.name}: the metadata file that the catalog names cannot be read: {error}. Bring it back, or drop "
             "the table from the catalog and register the newest metadata file that is left (CALL system.register_table)"

@@ -253,6 +253,15 @@ def test_its_location_provider_becomes_ours(
         (APPLICATION.replace("partition-by = [", "partition-by = [a, "), "partition-by: expected a list such as"),
         (catalog("c { type = hive, uri = ${NO_SUCH}, x = ${?NO_SUCH} }"), "needs the environment variable NO_SUCH"),
         ("app { a = [1,", "application.conf is neither HOCON nor JSON from line 1"),
+        (APPLICATION + 'include url("http://127.0.0.1:9/a.conf")', r"includes by url\(…\), and nothing is fetched"),
+        (APPLICATION + 'a { include package("a:b.conf") }', r"includes by package\(…\)"),
+        (APPLICATION + "app.config.spark.l = [a]\napp.config.spark.l += b", r"write \+= \[value\]"),
+        (APPLICATION + "a = " + "{ a = " * 2000 + "1" + " }" * 2000, "too much within each other"),
+        (APPLICATION + "app.iceberg.table = [a]", "app.iceberg.table: expected one text, got a list"),
+        (APPLICATION + 'app.config.spark.a = "${HOME}"', r"spark.a: a profile would read the text \${…} in it"),
+        (APPLICATION + """app.iceberg.table = "{{ env('HOME') }}" """, "would read what is in braces"),
+        (APPLICATION + 'app.s3.from = "s3a://key:secret@raw/"', "app.s3.from: there are keys in it"),
+        (catalog('c { type = jdbc, warehouse = /w, uri = "jdbc:postgresql://h/d?password=x" }'), "catalog.uri: exp"),
     ],
 )  # fmt: skip
 def test_what_would_not_load_is_refused_with_nothing_written(
@@ -278,3 +287,45 @@ def test_the_table_goes_where_a_project_keeps_its_declarations(tmp_path: Path, t
     (target / "pyproject.toml").write_text('[tool.dg.project]\nroot_module = "lake.house"\n')
     bring(target, write(tmp_path, APPLICATION))
     assert (target / "lake" / "house" / "defs" / "demo__raw_events" / "defs.yaml").is_file()
+
+
+def test_includes_are_followed_wherever_they_stand_and_are_none_in_texts(tmp_path: Path, target: Path) -> None:
+    write(tmp_path, "spark.a = ${?A}", "more.conf")
+    said = """
+    app.config { include "more", spark.b = 1 }
+    app.config.spark.c = \"\"\"
+include "nowhere" \"\"\" # include "nowhere"
+    """
+    bring(target, write(tmp_path, APPLICATION + said))
+    spark = yaml.safe_load((target / "profiles" / "application.yaml").read_text())["spark"]
+    assert (spark["spark.a"], spark["spark.b"]) == ("${A:-}", 1)
+    assert spark["spark.c"].strip() == 'include "nowhere"'
+
+
+def test_a_text_is_brought_over_as_it_is_written(tmp_path: Path, target: Path) -> None:
+    texts = {"a": "1.10", "b": "007", "c": "1e3", "d": "512m", "e": "10 minutes", "f": "0.5", "g": "16"}
+    lines = "\n".join(f"app.config.spark.{key} = {text}" for key, text in texts.items())
+    of_a_windows_editor = "\ufeff" + f"{APPLICATION}\n{lines}\napp.config.spark.h = ${{? NAMED_WITH_SPACES }}"
+    bring(target, write(tmp_path, of_a_windows_editor))
+    spark = load_profile("application", target).spark
+    assert {key: spark[f"spark.{key}"] for key in texts} == texts
+    assert "${NAMED_WITH_SPACES:-}" in (target / "profiles" / "application.yaml").read_text()
+
+
+def test_no_secret_is_brought_over_by_whatever_name_and_what_only_sounds_like_one_is(
+    tmp_path: Path, target: Path
+) -> None:
+    provider = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
+    more = f"""
+    app.config.spark.sql.catalog.mycatalog.header.Authorization = "Bearer canary"
+    app.config.spark.hadoop.fs.azure.account.key.acc = canary
+    app.config.spark.driver.extraJavaOptions = "-Djavax.net.ssl.keyStorePassword=canary"
+    app.other.url = "jdbc:x://h/d?password=canary"
+    app.config.spark.hadoop.fs.s3a.aws.credentials.provider = {provider}
+    """
+    said = bring(target, write(tmp_path, APPLICATION + more))
+    profile = (target / "profiles" / "application.yaml").read_text()
+    assert "canary" not in said + profile
+    assert f"credentials.provider: {provider}" in profile
+    refused = run("import-conf", str(write(tmp_path, 'a.token = "canary')), "--to", str(target), fails=2)
+    assert "canary" not in refused.stderr

@@ -13,7 +13,9 @@ import yaml
 
 from iceberg_assets.doctor import CHECKS
 from iceberg_assets.doctor.machine import OF_MACHINE
+from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import load_profile
+from iceberg_assets.spark.jars import fetch_jars
 from iceberg_assets.spec import parse_table
 from iceberg_assets.tables.location_provider import provider_notes
 from iceberg_assets_tests.command import run
@@ -205,3 +207,37 @@ def test_a_flat_location_on_glue_is_told_of_where_it_is_written_and_where_it_is_
     assert note.startswith("n.t has a flat location, which Glue's own optimizers do not know: leave them off")
     assert provider_notes(load_profile("local", place), spec, spec.properties) == ()
     assert provider_notes(load_profile("glue", place), spec, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("catalog", "check", "said"),
+    [
+        ({"uri": "http://127.0.0.1:99999"}, "profile", "catalog.uri: Port out of range"),
+        ({"uri": "http://127.0.0.1:a"}, "profile", "catalog.uri: Port could not be"),
+        ({"uri": "http://a..b:80"}, "services", "catalog.uri: nothing answers at a..b:80 (that is no name of a host)"),
+        ({"type": "jdbc", "uri": "sqlite:////tmp", "token": None, "warehouse": "w"}, "folders", "/tmp is a folder"),
+    ],
+)
+def test_an_address_that_is_none_is_a_failure_and_no_end(
+    place: Path, catalog: dict[str, Any], check: str, said: str
+) -> None:
+    profile(place, {"catalog": REST["catalog"] | catalog})
+    assert any(level == "fail" and said in words for level, words in examined(fails=1, check=check))
+
+
+def test_a_file_that_a_check_cannot_read_does_not_end_the_others(place: Path) -> None:
+    profile(place, LOCAL)
+    (place / "dagster" / "dagster.yaml").write_text("concurrency: [")
+    found = examined(fails=1)
+    assert any(level == "fail" and "dagster.yaml is not YAML" in words for level, words in found)
+    assert any("catalog.warehouse" in words for _, words in found)
+
+
+def test_a_folder_that_jars_cannot_be_fetched_to_is_named_by_its_key(place: Path) -> None:
+    (place / "file").touch()
+    profile(place, LOCAL | {"spark": {"spark.jars.ivy": str(place / "file")}})
+    ((level, said),) = examined(fails=1, check="jars")
+    assert level == "fail"
+    assert "name another folder as spark.jars.ivy" in said
+    with pytest.raises(ConfigurationError, match=r"profile 'mine', spark: spark\.jars\.ivy: .* cannot be written to"):
+        fetch_jars(load_profile("mine", place))

@@ -101,3 +101,39 @@ def test_a_jar_of_a_profile_is_found_from_the_project_and_has_to_be_there(root: 
     (root / "lib").mkdir()
     (root / "lib" / "own.jar").touch()
     assert load_profile("own", root).jars == (f"{root}/lib/own.jar",)
+
+
+@pytest.mark.parametrize("text", ["${A:-${B:-x}}", "${A-x}", "${A:?none}", "${}", "${A", "${A B}", "${A.B}"])
+def test_what_looks_like_a_variable_and_is_none_is_refused_by_its_key(root: Path, text: str) -> None:
+    write(root, "mine", f"catalog: {{name: mine, type: hadoop, warehouse: '/wh/{text}'}}\n")
+    with pytest.raises(ConfigurationError, match=r"mine\.yaml: catalog\.warehouse: expected a variable as \${NAME}"):
+        load_profile("mine", root)
+
+
+def test_sparks_own_variables_are_left_to_it(root: Path) -> None:
+    write(root, "mine", "catalog: {name: mine, type: hadoop, warehouse: wh}\nspark: {spark.x: '${env:HOME}'}\n")
+    assert load_profile("mine", root).spark["spark.x"] == "${env:HOME}"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("catalog: {name: a, type: hadoop, warehouse: w}\nshadow: true\nshadow: false\n", "shadow is there twice"),
+        ("catalog: {name: a, type: hadoop, warehouse: w}\n---\nshadow: true\n", "one document"),
+        ("name: other\ncatalog: {name: a, type: hadoop, warehouse: w}\n", "called as its file is"),
+    ],
+)
+def test_nothing_of_a_file_is_left_out_in_silence(root: Path, text: str, why: str) -> None:
+    write(root, "mine", text)
+    with pytest.raises(ConfigurationError, match=rf"mine\.yaml is not .*{why}"):
+        load_profile("mine", root)
+
+
+@pytest.mark.parametrize(
+    "name", [" ", "mine ", "../profiles/mine", "profiles/mine", "mine.yaml", "*", "m" * 300, "m\0"]
+)
+def test_a_profile_is_known_by_its_name_and_no_path(root: Path, name: str) -> None:
+    write(root, "mine", "catalog: {name: mine, type: hadoop, warehouse: wh}\n")
+    for one in (name, str(root / "profiles" / "mine")):
+        with pytest.raises(ConfigurationError, match=r"there is no profile .*: known are docker, glue"):
+            load_profile(one, root)

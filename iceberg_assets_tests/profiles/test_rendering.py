@@ -9,6 +9,7 @@ import yaml
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile, load_profile
 from iceberg_assets.profiles.packages import excluded
+from iceberg_assets.profiles.store import S3_SCHEMES
 
 STORE = {
     "endpoint": "http://store:8333",
@@ -298,4 +299,8 @@ def test_two_profiles_of_one_catalog_are_known_to_be() -> None:
     assert identity(**jdbc) != identity(**jdbc, name="other"), "rows of another name"
     rest = {"type": "rest", "uri": "http://r"}
     assert identity(**rest, warehouse="a") != identity(**rest, warehouse="b")
+    assert identity(**rest) == identity(**rest | {"uri": "http://r/"})
+    places = [f"{scheme}://lake/wh{end}" for scheme in S3_SCHEMES for end in ("", "/")]
+    hadoop = {profile({"type": "hadoop", "warehouse": place}, STORE).catalog.identity for place in places}
+    assert len(hadoop) == 1, "one place in three spellings"
     assert identity(type="hadoop", warehouse="/a") != identity(type="hadoop", warehouse="/b")

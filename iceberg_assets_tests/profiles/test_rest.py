@@ -2,12 +2,14 @@
 
 import json
 import threading
+import traceback
 from collections.abc import Iterator
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from pyiceberg.exceptions import UnauthorizedError
 
 from iceberg_assets.profiles.rest import BoundedRestCatalog
 
@@ -16,6 +18,7 @@ class Server(ThreadingHTTPServer):
     """Answers each path; so many reads of a namespace are answered with 503 first."""
 
     unavailable = 0
+    repeats = ""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -43,6 +46,10 @@ class Handler(BaseHTTPRequestHandler):
             self.server.unavailable -= 1
             self.send_response(503)
             told = {"error": {"message": "not now", "type": "ServiceUnavailable", "code": 503}}
+        elif "/tables/" in self.path:
+            self.send_response(401)
+            said = f"{self.headers['Authorization']} is not known, nor {self.server.repeats}"
+            told = {"error": {"message": said, "type": "NotAuthorizedException", "code": 401}}
         else:
             self.send_response(200)
         written = json.dumps(told).encode()
@@ -80,3 +87,13 @@ def test_a_signed_body_carries_its_hash(server):
     _, _, headers, body = server.requests[-1]
     assert headers["x-amz-content-sha256"] == sha256(body).hexdigest()
     assert "x-amz-content-sha256" in headers["Authorization"]
+
+
+def test_a_refusal_that_repeats_a_secret_is_heard_without_it(server: Server) -> None:
+    server.repeats = "canary-of-a-header"
+    sent = {"token": "canary-of-ours", "header.X-Api-Key": server.repeats}
+    catalog = BoundedRestCatalog("lake", uri=server.address, **sent)
+    with pytest.raises(UnauthorizedError, match="Bearer … is not known, nor …") as refused:
+        catalog.load_table("a.b")
+    # Its logs and events show what is behind it as well.
+    assert "canary" not in "".join(traceback.format_exception(refused.value))

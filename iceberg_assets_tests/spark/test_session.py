@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import iceberg_assets
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.spark.session import require_java
+from iceberg_assets.profiles import load_profile
+from iceberg_assets.spark.session import require_java, session
 
 
 def java_that_says(folder: Path, banner: str) -> Path:
@@ -37,6 +39,14 @@ def test_a_JAVA_HOME_without_java_is_named(tmp_path, monkeypatch):
 def test_an_old_java_is_refused_with_its_version(tmp_path, monkeypatch, banner, found):
     monkeypatch.setenv("JAVA_HOME", str(java_that_says(tmp_path, banner)))
     with pytest.raises(ConfigurationError, match=f"needs Java 17 or newer, and .* is {found}"):
+        require_java()
+
+
+def test_a_java_that_does_not_run_is_named(tmp_path, monkeypatch):
+    home = java_that_says(tmp_path, "")
+    (home / "bin" / "java").write_text("no program")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(ConfigurationError, match=f"needs Java, and {home}/bin/java does not run"):
         require_java()
 
 
@@ -69,6 +79,27 @@ def test_a_missing_jar_without_a_network_is_named_with_the_way_out(tmp_path):
 def test_the_package_itself_gives_people_a_session(spark, project, monkeypatch):
     monkeypatch.chdir(project)
     assert iceberg_assets.spark("local").sql("SHOW NAMESPACES IN local").columns == ["namespace"]
+
+
+@pytest.mark.parametrize(
+    ("of_catalog", "further", "why"),
+    [
+        ({}, {}, "has a catalog local already, which is another one"),
+        ({"name": "other"}, {"spark": {"spark.hadoop.a": "b"}}, r"began with another spark\.hadoop\.a"),
+        ({"name": "other"}, {"jars": ["their.jar"]}, r"began without their\.jar"),
+    ],
+)
+def test_a_session_is_not_shared_by_a_profile_whose_statements_would_reach_anothers_tables(
+    spark, tmp_path, of_catalog, further, why
+):
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "their.jar").touch()
+    catalog = {"name": "local", "type": "jdbc", "uri": "sqlite:///c.db", "warehouse": "wh", **of_catalog}
+    (tmp_path / "profiles" / "second.yaml").write_text(yaml.safe_dump({"catalog": catalog, **further}))
+    before = spark.conf.getAll
+    with pytest.raises(ConfigurationError, match=f"profile 'second': .* is another profile's. It {why}"):
+        session(load_profile("second", tmp_path))
+    assert spark.conf.getAll == before
 
 
 @pytest.mark.jvm
