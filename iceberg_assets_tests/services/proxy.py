@@ -21,7 +21,7 @@ class Proxy:
 
     Attributes:
         address: of the proxy, in the place of the service's.
-        met: how often each trouble was made, by its name.
+        met: how often each trouble was done to a request or an answer, by its name.
     """
 
     def __init__(self, behind: str) -> None:
@@ -79,19 +79,19 @@ class Proxy:
             service.settimeout(None)
             with service:
                 self._open |= {client, service}
-                troubled = threading.Event()
-                threading.Thread(target=self._answers, args=(service, client, troubled), daemon=True).start()
+                lost = threading.Event()
+                threading.Thread(target=self._answers, args=(service, client, lost), daemon=True).start()
                 while piece := client.recv(_PIECE):
                     trouble = self._trouble(piece)
-                    if trouble:
-                        self.met[trouble] += 1
                     if trouble == "refused":
+                        self.met[trouble] += 1
                         break
                     if trouble and trouble.isdigit():
+                        self.met[trouble] += 1
                         client.sendall(_refusal(int(trouble)))
                         break
                     if trouble == "lost":
-                        troubled.set()
+                        lost.set()
                     service.sendall(piece)
                 self._open -= {client, service}
                 with contextlib.suppress(OSError):
@@ -99,11 +99,16 @@ class Proxy:
 
     def _answers(self, service: socket.socket, client: socket.socket, lost: threading.Event) -> None:
         with contextlib.suppress(OSError):
-            while (piece := service.recv(_PIECE)) and not lost.is_set():
+            while piece := service.recv(_PIECE):
+                if lost.is_set():
+                    self.met["lost"] += 1
+                    break
                 match self._trouble(b""):
                     case "slow":
+                        self.met["slow"] += 1
                         time.sleep(_SLOW_SECONDS)
                     case "cut":
+                        self.met["cut"] += 1
                         client.sendall(piece[: len(piece) // 2])
                         break
                 client.sendall(piece)
