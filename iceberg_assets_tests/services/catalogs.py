@@ -256,14 +256,7 @@ def glue_on_moto(folder: Path) -> Iterator[Running]:
         store, service = up.enter_context(_store(folder)), up.enter_context(glue(folder / "glue"))
         # The server forgets everything when it is stopped, so that its door is closed instead.
         door = up.enter_context(proxy(service.endpoint))
-        catalog = {
-            "type": "glue",
-            "endpoint": door.address,
-            "region": REGION,
-            "warehouse": f"s3://{LAKE}/glue",
-            # Its ten wait for a minute at a closed door.
-            "pyiceberg": {"glue.max-retries": "4"},
-        }
+        catalog = {"type": "glue", "endpoint": door.address, "region": REGION, "warehouse": f"s3://{LAKE}/glue"}
         # Glue itself is reached by AWS's usual chain.
         os.environ |= {"AWS_ACCESS_KEY_ID": "moto", "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": REGION}
         root = project(folder, catalog, store)
