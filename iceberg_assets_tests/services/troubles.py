@@ -1,8 +1,8 @@
 """What networks and services do to an append and a compaction that are under way, and what becomes of them.
 
-The catalog is SeaweedFS's REST catalog by OAuth with its store, each behind a proxy of its own. A trouble lasts 20 s.
-It may end in a failure, which has to come soon, to name profile and key, and to show no secret; or in success, after
-retries. Either way the next try finds every row once.
+The catalog is SeaweedFS's REST catalog by OAuth with its store, each behind a proxy of its own. A trouble lasts 20 s,
+and less where the operation ends before it. That may be a failure, which has to come soon, to name profile and key, and
+to show no secret; or success, after retries. Either way the next try finds every row once, and nothing stays behind.
 """
 
 import time
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -29,6 +30,9 @@ from iceberg_assets_tests.services.process import SECRET
 from iceberg_assets_tests.services.proxy import Proxy, proxy
 from iceberg_assets_tests.services.seaweedfs import seaweedfs
 from iceberg_assets_tests.services.world import D1
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SECONDS = 20
 """Of a trouble."""
@@ -153,11 +157,11 @@ def compaction_during(where: str, what: int | str, to: bytes = b"") -> Callable[
         asked = Asked((D1,), datetime.now(UTC), {}, force=True)
 
         @cache
-        def begin() -> None:
+        def session() -> "SparkSession":
+            # It is asked for after the lease is taken and before the first statement.
             met.trouble(what, SECONDS, to=to)
+            return world.spark
 
-        # The session is asked for after the lease is taken and before the first statement.
-        session = lambda: (begin(), world.spark)[1]  # noqa: E731
         try:
             outcome = maintain(Operation.COMPACT, session, world.profile, events.spec, asked).outcomes[D1]
             said = "" if outcome.status is Status.DONE else outcome.reason
