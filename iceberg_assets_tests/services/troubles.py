@@ -237,7 +237,8 @@ _NOWHERE = "http://127.0.0.1:9"
 _REFUSED, _CUT, _SLOW = "connections are refused", "answers end in the middle", "each piece of an answer comes late"
 _ERRORS, _PATIENCE, _UNAVAILABLE = "it answers with errors", "it asks for patience", "it is not available"
 _LOST = "what is sent arrives, and the answers do not"
-_COMMITS = b"POST /v1/"
+# Of the catalog's bucket, and none to its OAuth.
+_TABLES, _COMMITS = b" /v1/tables/", b"POST /v1/tables/"
 
 _FIRST = Cell("no trouble", "what is wrong before anything is under way leaves nothing behind", undisturbed)
 _LAST = (
@@ -259,7 +260,7 @@ CELLS: Mapping[str, tuple[Cell, ...]] = {
         _FIRST,
         *_appends(
             "catalog",
-            ("401", "the token has expired", 401, "claimed", b""),
+            ("401", "the token is not taken any more", 401, "claimed", _TABLES),
             ("429", _PATIENCE, 429, "claimed", b""),
             ("500", _ERRORS, 500, "checked", b""),
             ("503", _UNAVAILABLE, 503, "reread", b""),
