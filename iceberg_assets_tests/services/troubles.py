@@ -60,13 +60,15 @@ def behind_proxies(folder: Path) -> Iterator[Running]:
     """SeaweedFS's REST catalog and its store, each by a proxy."""
     with ExitStack() as up:
         store = up.enter_context(seaweedfs(folder / "store", SECRET))
-        proxies = {"catalog": up.enter_context(proxy(store.rest)), "store": up.enter_context(proxy(store.endpoint))}
+        to_store = up.enter_context(proxy(store.endpoint))
+        # SeaweedFS tells clients of a table where its store is, and to that Spark's S3FileIO goes.
+        to_catalog = up.enter_context(proxy(store.rest, {store.endpoint: to_store.address}))
         catalog = rest_settings(store, "oauth") | {
-            "uri": proxies["catalog"].address,
-            "oauth2_server_uri": f"{proxies['catalog'].address}/v1/oauth/tokens",
+            "uri": to_catalog.address,
+            "oauth2_server_uri": f"{to_catalog.address}/v1/oauth/tokens",
         }
-        root = project(folder, catalog, store, endpoint=proxies["store"].address)
-        service = store.service
+        root = project(folder, catalog, store, endpoint=to_store.address)
+        service, proxies = store.service, {"catalog": to_catalog, "store": to_store}
         yield Troubled(root, RAW_ON_S3, lambda _: "", service.stop, service.start, store, proxies=proxies)
 
 
