@@ -80,17 +80,17 @@ class Lease:
 
     def _release(self) -> None:
         """Let others have the table. What was done is done: a release that fails now is no error of it."""
-        if not self._kept and not self._released():
+        if not self._kept and not self._write_release():
             # The catalog may be away, which is why the operation failed: nobody shall wait longer than it is.
             threading.Thread(target=self._release_later, daemon=True).start()
 
     def _release_later(self) -> None:
         while datetime.now(UTC) < self.row.deadline:
             time.sleep(_RELEASE_AGAIN.total_seconds())
-            if self._released():
+            if self._write_release():
                 return
 
-    def _released(self) -> bool:
+    def _write_release(self) -> bool:
         try:
             write_lease(self.profile, replace(self.row, event="released"))
         except Exception:  # noqa: BLE001 - whatever it is, the lease ends by itself if it stays
