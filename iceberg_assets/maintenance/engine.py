@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 # org.apache.iceberg.exceptions: somebody else's commit came first.
 _CONFLICT = re.compile(r"ValidationException|CommitFailedException|Cannot commit|conflicting")
 
+_STACK = re.compile(r"\s*(at |\.\.\. |Suppressed: )|An error occurred while")
+
 
 class EngineError(IcebergAssetsError):
     """Spark or Iceberg refused a statement.
@@ -49,6 +51,6 @@ def refused(operation: Operation, error: EngineError) -> Outcome:
 
 def _first_lines(message: str) -> str:
     """The message without the JVM's stack, and without Py4J's first line, which says nothing."""
-    told = (line for line in message.splitlines() if not re.match(r"\s*(at |\.\.\. )|An error occurred while", line))
+    told = (line for line in message.splitlines() if not _STACK.match(line))
     kept = [line.strip(" :\t") for line in told if line.strip()]
     return " ".join(kept[:3])[:1000]

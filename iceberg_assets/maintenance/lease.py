@@ -11,6 +11,7 @@ import os
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from iceberg_assets.tables.target import existing_target
 
 LEASE_FOR = timedelta(minutes=5)
 """So long others wait for a holder that was killed elsewhere; a living one prolongs its lease at a third of it."""
+
+_RELEASE_AGAIN = timedelta(seconds=3)
 
 _for_several = threading.local()
 
@@ -75,6 +78,25 @@ class Lease:
             with suppress(Exception):
                 self._write(replace(self.row, deadline=datetime.now(UTC) + lasts))
 
+    def _release(self) -> None:
+        """Let others have the table. What was done is done: a release that fails now is no error of it."""
+        if not self._kept and not self._write_release():
+            # The catalog may be away, which is why the operation failed: nobody shall wait longer than it is.
+            threading.Thread(target=self._release_later, daemon=True).start()
+
+    def _release_later(self) -> None:
+        while datetime.now(UTC) < self.row.deadline:
+            time.sleep(_RELEASE_AGAIN.total_seconds())
+            if self._write_release():
+                return
+
+    def _write_release(self) -> bool:
+        try:
+            write_lease(self.profile, replace(self.row, event="released"))
+        except Exception:  # noqa: BLE001 - whatever it is, the lease ends by itself if it stays
+            return False
+        return True
+
 
 @contextmanager
 def lease(profile: Profile, spec: TableSpec, what: str, *, lasts: timedelta = LEASE_FOR) -> Iterator[Lease]:
@@ -102,10 +124,7 @@ def lease(profile: Profile, spec: TableSpec, what: str, *, lasts: timedelta = LE
     finally:
         taken._over.set()
         prolonging.join()
-        # What was done is done: a release that fails now leaves a lease that ends by itself.
-        with suppress(Exception):
-            if not taken._kept:
-                write_lease(profile, replace(taken.row, event="released"))
+        taken._release()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,6 +68,20 @@ def test_it_is_released_also_where_the_work_fails(maintained: Maintained) -> Non
     with pytest.raises(ZeroDivisionError), maintained.lease():
         raise ZeroDivisionError
     assert maintained.standing() is None
+
+
+def test_a_release_that_the_catalog_or_store_kept_from_being_written_comes_once_they_are_back(
+    maintained: Maintained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RELEASE_AGAIN", timedelta(seconds=1))
+    with maintained.lease():
+        leases = Path(maintained.profile.pyiceberg().load_table(NAME).location().removeprefix("file://"))
+        aside = leases.rename(leases.with_name("aside"))
+        leases.touch()
+    leases.unlink()
+    aside.rename(leases)
+    assert maintained.standing() is not None
+    _until(lambda: maintained.standing() is None)
 
 
 def test_a_holder_that_was_killed_elsewhere_is_waited_for_until_its_deadline(maintained: Maintained) -> None:

@@ -85,9 +85,6 @@ def project(folder: Path, catalog: Mapping[str, Any], store: SeaweedFS | None, e
     written: dict[str, Any] = {
         "catalog": {"name": "lake", **catalog},
         "spark": {
-            "spark.master": "local[2]",
-            "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xshare:auto",
             # What Spark itself writes down is looked through for secrets.
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{root}/events",

@@ -19,7 +19,7 @@ from iceberg_assets.cli import app
 from iceberg_assets.health import metadata_pointers, plan, read_health
 from iceberg_assets.maintenance import call_procedure, foretell, health_of, maintain
 from iceberg_assets.profiles import list_catalog
-from iceberg_assets.spark import call, quote
+from iceberg_assets.spark import call, literal, quote
 from iceberg_assets.spec import Operation, Status
 from iceberg_assets.spec.procedures import PROCEDURES
 from iceberg_assets_tests import on_paper
@@ -279,10 +279,9 @@ def orphans_of_a_list(suite: Suite) -> None:
     _write(table, stray)
     alive = [task.file.file_path for task in table.scan().plan_files()]
     old = datetime(2024, 1, 1, tzinfo=UTC)
-    view = world.spark.createDataFrame(
-        [(path, old) for path in (stray, *alive)], "file_path STRING, last_modified TIMESTAMP"
-    )
-    view.createOrReplaceTempView("listed")
+    # Of literals: rows of Python's would start processes of Python beside the JVM.
+    rows = ", ".join(f"({literal(path)}, {literal(old)})" for path in (stray, *alive))
+    world.spark.sql(f"CREATE TEMPORARY VIEW listed AS SELECT * FROM VALUES {rows} AS t(file_path, last_modified)")
     named = {"table": quote(*events.spec.table), "file_list_view": "listed", "older_than": old + timedelta(days=1)}
     catalog = world.profile.catalog.name
     listed = world.spark.sql(call(catalog, "remove_orphan_files", dry_run=True, **named)).collect()

@@ -21,7 +21,7 @@ def page() -> str:
     versions = ", ".join(f"{name} {version}" for name, version in told["versions"].items())
     written, _, _ = PAGE.read_text().partition(MARK)
     made = [f"Last run on {told['date']}, with {versions}.", "", *_catalogs(suites), "", *_troubles(suites)]
-    return written + MARK + "\n" + "\n".join(made) + "\n"
+    return written + MARK + "\n" + "\n".join(made)
 
 
 def _catalogs(suites: Mapping[str, Suite]) -> Iterator[str]:
@@ -46,10 +46,12 @@ def _shown(one: Result, notes: list[str]) -> str:
 
 
 def _troubles(suites: Mapping[str, Suite]) -> Iterator[str]:
-    played = suites.get(troubles.TROUBLES.name, _NONE)
     yield "## What went wrong, and what became of it"
-    yield f"| trouble, for {troubles.SECONDS} s where it passes | | what the operation came to |"
-    yield "|---|---|---|"
-    for cell in troubles.CELLS:
-        one = played.cells.get(cell.name, _NOT_RUN)
-        yield f"| **{cell.name}**: {cell.what} | {one.result} | {(one.note or '').replace('|', chr(92) + '|')} |"
+    for name, cells in troubles.CELLS.items():
+        played = suites.get(name, _NONE)
+        yield f"| {name}: what, for {troubles.SECONDS} s where it passes | | what the operation came to |"
+        yield "|---|---|---|"
+        for cell in cells:
+            one = played.cells.get(cell.name, _NOT_RUN)
+            yield f"| **{cell.name}**: {cell.what} | {one.result} | {(one.note or '').replace('|', chr(92) + '|')} |"
+        yield ""

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -19,13 +19,20 @@ _SLOW_SECONDS = 0.5
 class Proxy:
     """Passes bytes on until it is told to do something else.
 
+    Args:
+        behind: the service's address.
+        instead: addresses in its answers, and what stands there instead: a catalog names the store to its clients.
+
     Attributes:
         address: of the proxy, in the place of the service's.
-        met: how often each trouble was made, by its name.
+        met: how often each trouble was done to a request or an answer, by its name.
     """
 
-    def __init__(self, behind: str) -> None:
+    def __init__(self, behind: str, instead: Mapping[str, str]) -> None:
         self._behind = urlsplit(behind)
+        self._instead = {old.encode(): new.encode() for old, new in instead.items()}
+        # The answer's length stands at its head.
+        assert all(len(old) == len(new) for old, new in self._instead.items()), instead
         self._listener = socket.create_server((HOST, 0))
         self._trouble: Callable[[bytes], str | None] = lambda _: None
         self._open: set[socket.socket] = set()
@@ -79,19 +86,19 @@ class Proxy:
             service.settimeout(None)
             with service:
                 self._open |= {client, service}
-                troubled = threading.Event()
-                threading.Thread(target=self._answers, args=(service, client, troubled), daemon=True).start()
+                lost = threading.Event()
+                threading.Thread(target=self._answers, args=(service, client, lost), daemon=True).start()
                 while piece := client.recv(_PIECE):
                     trouble = self._trouble(piece)
-                    if trouble:
-                        self.met[trouble] += 1
                     if trouble == "refused":
+                        self.met[trouble] += 1
                         break
                     if trouble and trouble.isdigit():
+                        self.met[trouble] += 1
                         client.sendall(_refusal(int(trouble)))
                         break
                     if trouble == "lost":
-                        troubled.set()
+                        lost.set()
                     service.sendall(piece)
                 self._open -= {client, service}
                 with contextlib.suppress(OSError):
@@ -99,11 +106,18 @@ class Proxy:
 
     def _answers(self, service: socket.socket, client: socket.socket, lost: threading.Event) -> None:
         with contextlib.suppress(OSError):
-            while (piece := service.recv(_PIECE)) and not lost.is_set():
+            while piece := service.recv(_PIECE):
+                for old, new in self._instead.items():
+                    piece = piece.replace(old, new)
+                if lost.is_set():
+                    self.met["lost"] += 1
+                    break
                 match self._trouble(b""):
                     case "slow":
+                        self.met["slow"] += 1
                         time.sleep(_SLOW_SECONDS)
                     case "cut":
+                        self.met["cut"] += 1
                         client.sendall(piece[: len(piece) // 2])
                         break
                 client.sendall(piece)
@@ -112,9 +126,9 @@ class Proxy:
 
 
 @contextmanager
-def proxy(behind: str) -> Iterator[Proxy]:
+def proxy(behind: str, instead: Mapping[str, str] | None = None) -> Iterator[Proxy]:
     """A proxy in front of a service's address."""
-    made = Proxy(behind)
+    made = Proxy(behind, instead or {})
     threading.Thread(target=made.serve, daemon=True).start()
     try:
         yield made

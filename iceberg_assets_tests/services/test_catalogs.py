@@ -1,4 +1,4 @@
-"""The suite against the catalogs that this commit's hash chooses; against all of them: ``make test-services``."""
+"""The suites that this commit's hash chooses, on their real services; all of them: ``make test-services``."""
 
 import pytest
 
@@ -8,5 +8,5 @@ from iceberg_assets_tests.services.suites import head, picked
 
 @pytest.mark.jvm
 @pytest.mark.parametrize("name", picked(head()))
-def test_the_catalog_does_all_that_it_is_said_to_do(name: str) -> None:
+def test_the_suite_comes_to_what_the_page_says(name: str) -> None:
     assert apart(name).failed == {}

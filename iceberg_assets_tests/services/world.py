@@ -37,7 +37,8 @@ class World:
 
     def __init__(self, running: Running) -> None:
         self.running, self.root = running, running.root
-        self.instance = dg.DagsterInstance.local_temp()
+        # In memory: on a disk each of its events is synchronized three times, which took longer than the appends.
+        self.instance = dg.DagsterInstance.ephemeral()
         self.said: list[str] = []
 
     @cached_property
