@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.profiles import Profile
+from iceberg_assets.profiles import Profile, inside
 from iceberg_assets.profiles.values import is_sensitive
 from iceberg_assets.spark.jars import OWN_JAR, fetch_jars, jars
 
@@ -82,7 +82,7 @@ def _require_room(profile: Profile, given: Mapping[str, str]) -> None:
     missing = set(given[_CLASS_PATH].split(os.pathsep)) - set(has.get(_CLASS_PATH, "").split(os.pathsep))
     if theirs and theirs != ours:
         why = f"has a catalog {profile.catalog.name} already, which is another one: every statement would reach that"
-    elif others := [key for key, value in kept.items() if has.get(key) != value]:
+    elif others := [key for key, value in kept.items() if not _is_same(has.get(key), value)]:
         why = f"began with another {others[0]}, and cannot change it"
     elif missing:
         why = f"began without {Path(sorted(missing)[0]).name}, and cannot load it"
@@ -92,6 +92,11 @@ def _require_room(profile: Profile, given: Mapping[str, str]) -> None:
         f"profile '{profile.name}': the Spark session of this process is another profile's. It {why}. Materialize "
         "tables of the two profiles in runs of their own"
     )
+
+
+def _is_same(one: str | None, other: str) -> bool:
+    """Whether two values say the same; Spark spells a folder as Hadoop does."""
+    return one == other or (one is not None and inside(one, other) and inside(other, one))
 
 
 def _start_jvm(public: dict[str, str]) -> None:

@@ -103,6 +103,17 @@ def test_a_session_is_not_shared_by_a_profile_whose_statements_would_reach_anoth
 
 
 @pytest.mark.jvm
+def test_a_session_is_shared_however_the_folder_of_its_tables_is_spelled(spark, tmp_path):
+    folder = spark.conf.get("spark.sql.warehouse.dir")
+    assert folder.startswith("file:/")
+    (tmp_path / "profiles").mkdir()
+    catalog = {"name": "beside", "type": "jdbc", "uri": "sqlite:///c.db", "warehouse": "wh"}
+    spelled = {"spark.sql.warehouse.dir": f"file:///{folder.removeprefix('file:').strip('/')}/"}
+    (tmp_path / "profiles" / "second.yaml").write_text(yaml.safe_dump({"catalog": catalog, "spark": spelled}))
+    assert session(load_profile("second", tmp_path)).sparkContext is spark.sparkContext
+
+
+@pytest.mark.jvm
 def test_secrets_reach_sparks_jvm_and_not_its_command_line(tmp_path):
     """A process of its own, since a session keeps the settings that it began with."""
     (tmp_path / "pyproject.toml").touch()
