@@ -85,7 +85,7 @@ def test_a_release_that_the_catalog_or_store_kept_from_being_written_comes_once_
 
 
 def test_a_holder_that_was_killed_elsewhere_is_waited_for_until_its_deadline(maintained: Maintained) -> None:
-    elsewhere = LeaseRow("taken", maintained.uuid, 1, "compacted, process 1 on another", _in(seconds=2))
+    elsewhere = LeaseRow("taken", maintained.uuid, 1, "compacted, process 1 on another", _in(seconds=6))
     write_lease(maintained.profile, elsewhere)
     with pytest.raises(LeaseTakenError, match="compacted, process 1 on another, until"):
         maintained.lease().__enter__()
