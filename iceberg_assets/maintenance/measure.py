@@ -1,5 +1,6 @@
 """What a commit of ours did, told from the table's metadata, and from its rows where that does not tell."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
+from iceberg_assets.errors import TableDroppedError
 from iceberg_assets.health.entries import read_entries
 from iceberg_assets.maintenance.content import content
 from iceberg_assets.profiles import Profile
@@ -18,6 +20,10 @@ from iceberg_assets.tables.target import existing_target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_PAUSES = (1, 4, 10, 15)
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +79,35 @@ def replacements(
 ) -> list[Replacement]:
     """The ``replace`` snapshots of this session in a branch after ``since``, oldest first.
 
+    Where catalog or store do not answer it asks again for half a minute: what was rewritten is committed, and nobody
+    compares its rows later.
+
     Args:
         since: the id of the branch's head before; None: it had none.
         where: the rows that the rewrite was confined to; they are counted where the summaries do not tell.
         hashed: also compare what is in these rows, all columns of each. Between two schemas there is no comparison:
             where somebody changed it just before the rewrite, the rows are counted, those of the whole table.
     """
+    given = spark, profile, spec, since, where, branch, hashed
+    for pause in _PAUSES:
+        try:
+            return _replacements(*given)
+        except (TableDroppedError, LookupError):
+            raise
+        except Exception:  # noqa: BLE001 (each engine has its own words for a service that is away)
+            time.sleep(pause)
+    return _replacements(*given)
+
+
+def _replacements(
+    spark: "SparkSession",
+    profile: Profile,
+    spec: TableSpec,
+    since: int | None,
+    where: str | None,
+    branch: str,
+    hashed: bool,
+) -> list[Replacement]:
     table = load(profile, spec)
     application = spark.conf.get("spark.app.id")
     ours = [

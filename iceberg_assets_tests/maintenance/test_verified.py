@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from iceberg_assets.errors import ServiceError
 from iceberg_assets.maintenance import (
     LeaseTakenError,
     UndoRefusedError,
@@ -15,6 +16,7 @@ from iceberg_assets.maintenance import (
     expire_snapshots,
     last_maintenance,
     lease,
+    measure,
     release,
     rewrite,
     undo,
@@ -113,6 +115,25 @@ def test_a_rewrite_that_changes_rows_is_seen_and_taken_back(scene, monkeypatch, 
         moves = [one.snapshot_id for one in scene.profile.pyiceberg().load_table(spec.table).history()]
         assert moves == [head], "main never was on the wrong rows"
     assert scene.compact().status is Status.DONE, "nothing is on hold"
+
+
+def test_rows_are_compared_also_where_the_catalog_was_away_after_the_rewrite(scene, monkeypatch):
+    """A run that fails there would leave them uncompared for good: the next one finds nothing to do."""
+    spec, away, real = scene.make("rows"), iter([True, True]), measure.load
+
+    def load(*given: Any) -> Any:
+        if next(away, False):
+            raise ServiceError("the catalog is away")
+        return real(*given)
+
+    rows = scene.rows(spec)
+    with monkeypatch.context() as patched:
+        patched.setattr(rewrite, "execute", scene.rewritten_as("a row lost"))
+        patched.setattr(measure, "load", load)
+        patched.setattr(measure, "_PAUSES", (0, 0, 0))
+        outcome = scene.compact()
+    assert (outcome.status, outcome.rows_preserved) == (Status.FAILED, False), outcome.reason
+    assert scene.rows(spec) == rows
 
 
 def test_what_others_committed_after_it_is_kept_and_the_table_is_on_hold_until_a_person_says(scene, monkeypatch):
