@@ -48,9 +48,20 @@ def by_table(value: Any, operations: Sequence[str]) -> Any:
         operations: the keys that an override can have.
 
     Raises:
-        ValueError: something in it is no override.
+        ValueError: something in it is no override, or a table has two, of which only one would count.
     """
-    return dict(_tables(value, (), operations)) if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    found: dict[str, Any] = {}
+    written: set[Name] = set()
+    for text, override in _tables(value, (), operations):
+        # What is no name is refused by its key.
+        name = parse_parts(text) or (text,)
+        if name in written:
+            raise ValueError(f"{text}: the table is there twice, in two spellings: put all of it under one of them")
+        written.add(name)
+        found[text] = override
+    return found
 
 
 def _tables(value: Mapping[str, Any], path: Name, operations: Sequence[str]) -> Iterator[tuple[str, Any]]:

@@ -120,6 +120,14 @@ def test_a_condition_of_ones_own_says_what_is_at_rest(tmp_path: Path) -> None:
         ("catalog: lake, table_overrides.a.t.expire_snapshot: off", "table_overrides.a.t.expire_snapshot: "),
         ("catalog: lake, table_overrides.a.t { expire_snapshot {}, nope {} }", "unknown key 'nope'"),
         (
+            'catalog: lake, table_overrides { a.t { rewrite_data_files {} }, "a.t" { expire_snapshot {} } }',
+            "table_overrides: a.t: the table is there twice",
+        ),
+        (
+            'catalog: lake, table_overrides { "a.t": {}, "a.`t`": {} }',
+            "table_overrides: a.`t`: the table is there twice",
+        ),
+        (
             "catalog: lake, table_overrides.a.t.rewrite_data_files.options.compression-factor: 2",
             "table_overrides.a.t.rewrite_data_files.options: compression-factor needs strategy: sort",
         ),
