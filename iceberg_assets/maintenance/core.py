@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from iceberg_assets.health.expiry import EPOCH
-from iceberg_assets.maintenance.engine import EngineError
+from iceberg_assets.maintenance.engine import EngineError, execute
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.target import sql_name
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 # No path has it.
 _BETWEEN = "\0"
+
+
+def at_hand() -> bool:
+    """Whether the driver's JVM is this process's: that of a session by Spark Connect is the server's."""
+    from pyspark.sql import is_remote
+
+    return not is_remote()
 
 
 def expire(spark: "SparkSession", profile: Profile, spec: TableSpec, older_than: datetime, retain_last: int) -> None:
@@ -64,6 +71,25 @@ def reachable(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Itera
                 yield from _joined(spark, listed)
             finally:
                 listed.close()
+
+
+_COLUMNS = {
+    "metadata_log_entries": "file",
+    "snapshots": "manifest_list",
+    "all_manifests": "path",
+    "all_files": "file_path",
+}
+
+
+def reachable_by_sql(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Iterator[str]:
+    """The same by Iceberg's metadata tables, which a session by Spark Connect reads too; without statistics files.
+
+    Raises:
+        EngineError: as of :func:`reachable`.
+    """
+    for name, column in _COLUMNS.items():
+        for row in execute(spark, f"SELECT DISTINCT {column} FROM {sql_name(profile, spec, name)}"):  # noqa: S608
+            yield row[0]
 
 
 def _joined(spark: "SparkSession", paths: Any) -> list[str]:

@@ -91,11 +91,13 @@ def expire_snapshots(
         foreseen = _foresee(spec, before, now, _kept_for_appends(profile, spec), only)
         refusal = None
         try:
-            if not arguments and _is_small(before):
-                core.expire(spark(), profile, spec, foreseen.cut_off, foreseen.retain_last)
+            # Whether the session is a remote one is known once it has begun.
+            session = spark()
+            if not arguments and _is_small(before) and core.at_hand():
+                core.expire(session, profile, spec, foreseen.cut_off, foreseen.retain_last)
             else:
                 for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
-                    execute(spark(), _statement(profile, spec, cut_off, foreseen.retain_last, arguments))
+                    execute(session, _statement(profile, spec, cut_off, foreseen.retain_last, arguments))
         except EngineError as error:
             refusal = error
         left = {snapshot.id for snapshot in health_of(profile, spec).snapshots}

@@ -123,6 +123,13 @@ def test_what_the_engine_names_is_what_we_name(spark, profile, tmp_path):
         assert ours <= listed, f"seed {seed}"
         by_link = {os.path.realpath(path) for path in walk(made.folder) if path.is_symlink()}
         assert listed - ours <= by_link, f"seed {seed}: a file that is alive by the name of a link is ours to see"
+    # What a session by Spark Connect reads, which has no JVM at hand.
+    metadata = made.table.refresh().metadata
+    besides = {one.statistics_path for one in (*metadata.statistics, *metadata.partition_statistics)}
+    besides.add(f"{metadata.location}/metadata/version-hint.text")
+    by_sql = {os.path.realpath(plain(path)) for path in core.reachable_by_sql(spark, profile, spec)}
+    assert read - by_sql == {os.path.realpath(plain(path)) for path in besides}
+    assert by_sql < read
 
 
 def test_the_files_named_are_the_files_removed(spark, scene):

@@ -180,7 +180,9 @@ def _warning(policy: Orphans) -> str:
 
 def _alive(spark: Session, profile: Profile, spec: TableSpec) -> set[str]:
     """What Iceberg itself reads in the table's metadata; of each path its spellings."""
-    return {one for path in core.reachable(spark(), profile, spec) for one in _spellings(path)}
+    session = spark()
+    read = core.reachable if core.at_hand() else core.reachable_by_sql
+    return {one for path in read(session, profile, spec) for one in _spellings(path)}
 
 
 def _spellings(path: str) -> set[str]:
