@@ -29,13 +29,16 @@ def at_hand() -> bool:
     return not is_remote()
 
 
-def expire(spark: "SparkSession", profile: Profile, spec: TableSpec, older_than: datetime, retain_last: int) -> None:
+def expire(
+    spark: "SparkSession", profile: Profile, spec: TableSpec, older_than: datetime, retain_last: int, oldest: int
+) -> None:
     """Expire snapshots and delete the files that only they reach (``org.apache.iceberg.ExpireSnapshots``).
 
     Manifests are read one by one, and the paths of all files that are looked at are held by the driver.
 
     Args:
         older_than, retain_last: as of the procedure.
+        oldest: the id of a snapshot that goes by them.
 
     Raises:
         EngineError: Iceberg refused.
@@ -43,7 +46,8 @@ def expire(spark: "SparkSession", profile: Profile, spec: TableSpec, older_than:
     with _told():
         change = _load(spark, profile, spec).expireSnapshots()
         milliseconds = int((older_than - EPOCH).total_seconds() * 1000)
-        change.expireOlderThan(milliseconds).retainLast(retain_last).commit()
+        # Without an id Iceberg leaves the files that the oldest snapshot to stay has removed (IncrementalFileCleanup).
+        change.expireSnapshotId(oldest).expireOlderThan(milliseconds).retainLast(retain_last).commit()
 
 
 def reachable(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Iterator[str]:

@@ -93,8 +93,8 @@ def expire_snapshots(
         try:
             # Whether the session is a remote one is known once it has begun.
             session = spark()
-            if not arguments and _is_small(before) and core.at_hand():
-                core.expire(session, profile, spec, foreseen.cut_off, foreseen.retain_last)
+            if not arguments and foreseen.going and _is_small(before) and core.at_hand():
+                core.expire(session, profile, spec, foreseen.cut_off, foreseen.retain_last, oldest=foreseen.going[0].id)
             else:
                 for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
                     execute(session, _statement(profile, spec, cut_off, foreseen.retain_last, arguments))

@@ -44,8 +44,8 @@ def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
 
     expire, reachable = core.expire, core.reachable
 
-    def expired(*given: Any) -> None:
-        expire(*given)
+    def expired(*given: Any, **more: Any) -> None:
+        expire(*given, **more)
         once("expire_snapshots")
 
     def reached(*given: Any) -> Iterator[str]:

@@ -112,6 +112,18 @@ def test_snapshots_and_the_files_only_they_hold_are_foretold(scene, monkeypatch,
     assert "tag kept holds back 1 snapshot" in again.reason
 
 
+def test_files_that_the_oldest_snapshot_to_stay_has_removed_go_with_those_before_it(scene):
+    """Of a table without refs: Iceberg's library leaves them until that snapshot itself goes, if it may."""
+    spec = policy(scene.table({}, {}), retain_last=2)
+    for _ in range(5):
+        scene.write(spec, [FIRST], files=1)
+    scene.spark.sql(f"CALL local.system.rewrite_data_files(table => '{'.'.join(spec.table)}')")
+    scene.write(spec, [FIRST], files=1)
+    preview, outcome = expired_as_foretold(scene, spec)
+    assert outcome.status is Status.DONE, outcome.reason
+    assert len([path for path in preview.removes if path.endswith(".parquet")]) >= 5
+
+
 def test_what_a_reader_has_still_to_read_is_kept(scene):
     """A stream that stands at a tag, or lags by so much, finds every snapshot since (apache/iceberg#17456)."""
     spec = scene.table({}, {})
