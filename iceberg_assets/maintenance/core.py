@@ -5,12 +5,11 @@ core, and what it calls itself some hundredths of one.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from iceberg_assets.health.expiry import EPOCH
-from iceberg_assets.maintenance.engine import EngineError, execute
+from iceberg_assets.maintenance.engine import execute, told
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.target import sql_name
@@ -43,7 +42,7 @@ def expire(
     Raises:
         EngineError: Iceberg refused.
     """
-    with _told():
+    with told():
         change = _load(spark, profile, spec).expireSnapshots()
         milliseconds = int((older_than - EPOCH).total_seconds() * 1000)
         # Without an id Iceberg leaves the files that the oldest snapshot to stay has removed (IncrementalFileCleanup).
@@ -56,7 +55,7 @@ def reachable(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Itera
     Raises:
         EngineError: something of the metadata cannot be read.
     """
-    with _told():
+    with told():
         table, jvm = _load(spark, profile, spec), spark._jvm
         iceberg: Any = jvm.org.apache.iceberg  # type: ignore[union-attr]
         util, io, specs = iceberg.ReachableFileUtil, table.io(), table.specs()
@@ -106,14 +105,3 @@ def _load(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Any:
     """The table as Spark's catalog gives it to a procedure."""
     util: Any = spark._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr]
     return util.loadIcebergTable(spark._jsparkSession, sql_name(profile, spec))
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise EngineError(str(error)) from error

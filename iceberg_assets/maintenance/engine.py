@@ -1,6 +1,8 @@
 """Statements run by Spark, with errors that a person can read."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from iceberg_assets.errors import IcebergAssetsError
@@ -33,11 +35,18 @@ def execute(spark: "SparkSession", statement: str) -> list[Any]:
     Raises:
         EngineError: it failed.
     """
+    with told():
+        return spark.sql(statement).collect()
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What Spark or Iceberg refuses within is an ``EngineError``."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        return spark.sql(statement).collect()
+        yield
     except (PySparkException, Py4JError) as error:
         raise EngineError(str(error)) from error
 

@@ -15,7 +15,7 @@ from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from urllib3.util.retry import Retry
 
-from iceberg_assets.profiles.values import is_sensitive
+from iceberg_assets.profiles.values import is_sensitive, with_halves
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10, 60
 _RETRIES = Retry(
@@ -47,9 +47,7 @@ class BoundedRestCatalog(RestCatalog):
 
     @property
     def _secrets(self) -> frozenset[str]:
-        own = {value for name, value in self.properties.items() if is_sensitive(name, value)}
-        # Of an OAuth credential, <client id>:<secret>, services repeat either half.
-        return frozenset(own | {half for one in own if (half := one.partition(":")[2])})
+        return frozenset(with_halves(value for name, value in self.properties.items() if is_sensitive(name, value)))
 
 
 def _without_what_was_sent(response: Response, *_: object, secrets: frozenset[str], **__: object) -> None:

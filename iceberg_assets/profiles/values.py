@@ -3,7 +3,7 @@
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 from urllib.parse import quote, quote_plus, unquote_plus
 
@@ -117,12 +117,15 @@ def _within(value: object) -> Iterator[str]:
 
 def without_secrets(text: str, model: BaseModel) -> str:
     """A text that others wrote, such as a service's error, with the model's secrets taken out."""
-    secrets = set(secrets_of(model))
-    # Of an OAuth credential, <client id>:<secret>, services repeat either half.
-    secrets |= {half for one in secrets if (half := one.partition(":")[2])}
-    for way in sorted({way for one in secrets for way in _spelled(one)}, key=len, reverse=True):
+    for way in sorted({way for one in with_halves(secrets_of(model)) for way in _spelled(one)}, key=len, reverse=True):
         text = text.replace(way, "…")
     return text
+
+
+def with_halves(secrets: Iterable[str]) -> set[str]:
+    """The secrets, and of an OAuth credential, ``<client id>:<secret>``, its second half: services repeat either."""
+    whole = set(secrets)
+    return whole | {half for one in whole if (half := one.partition(":")[2])}
 
 
 def _spelled(secret: str) -> Iterator[str]:
