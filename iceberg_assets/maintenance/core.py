@@ -1,7 +1,7 @@
 """Iceberg's own library in the driver's JVM, for what its Spark procedures make a dozen jobs of.
 
-On a table of some dozen files a CALL of ``expire_snapshots`` or ``remove_orphan_files`` costs one or two seconds of a
-core, and what it calls itself some hundredths of one.
+On a table of some dozen files a CALL of ``rewrite_manifests``, ``expire_snapshots`` or ``remove_orphan_files`` costs
+one or two seconds of a core, and what it calls itself some hundredths of one.
 """
 
 from collections.abc import Iterator
@@ -26,6 +26,19 @@ def at_hand() -> bool:
     from pyspark.sql import is_remote
 
     return not is_remote()
+
+
+def rewrite_manifests(spark: "SparkSession", profile: Profile, spec: TableSpec) -> None:
+    """Write what all data manifests list into as few as their target size lets.
+
+    Delete manifests stay as they are. One thread writes, in no order of partitions
+    (``org.apache.iceberg.RewriteManifests``).
+
+    Raises:
+        EngineError: Iceberg refused.
+    """
+    with told():
+        _load(spark, profile, spec).rewriteManifests().clusterBy(_always_the_same(spark)).commit()
 
 
 def expire(
@@ -59,19 +72,20 @@ def reachable(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Itera
         table, jvm = _load(spark, profile, spec), spark._jvm
         iceberg: Any = jvm.org.apache.iceberg  # type: ignore[union-attr]
         util, io, specs = iceberg.ReachableFileUtil, table.io(), table.specs()
-        yield from _joined(spark, util.metadataFileLocations(table, False))
-        yield from _joined(spark, util.manifestListLocations(table))
-        yield from _joined(spark, util.statisticsFilesLocations(table))
+        join, read_paths = jvm.java.lang.String.join, iceberg.ManifestFiles.readPaths  # type: ignore[union-attr]
+        yield from _split(join(_BETWEEN, util.metadataFileLocations(table, False)))
+        yield from _split(join(_BETWEEN, util.manifestListLocations(table)))
+        yield from _split(join(_BETWEEN, util.statisticsFilesLocations(table)))
         yield util.versionHintLocation(table)
         # Two manifests are equal there by their paths; most snapshots list the manifests of the one before.
         manifests: Any = jvm.java.util.HashSet()  # type: ignore[union-attr]
-        for snapshot in table.snapshots():
+        for snapshot in _each(table.snapshots()):
             manifests.addAll(snapshot.allManifests(io))
-        for manifest in manifests:
+        for manifest in _each(manifests):
             yield manifest.path()
-            listed = iceberg.ManifestFiles.readPaths(manifest, io, specs)
+            listed = read_paths(manifest, io, specs)
             try:
-                yield from _joined(spark, listed)
+                yield from _split(join(_BETWEEN, listed))
             finally:
                 listed.close()
 
@@ -95,10 +109,28 @@ def reachable_by_sql(spark: "SparkSession", profile: Profile, spec: TableSpec) -
             yield row[0]
 
 
-def _joined(spark: "SparkSession", paths: Any) -> list[str]:
+def _split(joined: str) -> list[str]:
     """Java's strings in one call: each call waits for Python's threads, and there may be a million paths."""
-    joined: str = spark._jvm.java.lang.String.join(_BETWEEN, paths)  # type: ignore[union-attr]
     return joined.split(_BETWEEN) if joined else []
+
+
+def _each(iterable: Any) -> Iterator[Any]:
+    """What Java's iterable has. Py4J's own loop ends by an exception of the JVM, which Spark takes apart at length."""
+    iterator = iterable.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _always_the_same(spark: "SparkSession") -> Any:
+    """A ``java.util.function.Function`` that gives one value for all: a function of Python's would be called back."""
+    gateway: Any = spark._sc._gateway
+    lang: Any = gateway.jvm.java.lang
+    function, anything = (lang.Class.forName(name) for name in ("java.util.function.Function", "java.lang.Object"))
+    taken = gateway.new_array(lang.Class, 1)
+    taken[0] = anything
+    handles = lang.invoke.MethodHandles
+    constant = handles.dropArguments(handles.constant(anything, ""), 0, taken)
+    return lang.invoke.MethodHandleProxies.asInterfaceInstance(function, constant)
 
 
 def _load(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Any:

@@ -6,6 +6,7 @@ from datetime import date
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health import TableHealth, manifests_after, manifests_due
+from iceberg_assets.maintenance import core
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
@@ -44,9 +45,13 @@ def rewrite_manifests(
 
     def operate(before: TableHealth, held: Lease) -> Outcome:
         foretold = _foretold(spec, before, arguments or {})
-        statement = call(profile.catalog.name, _NAME, table=quote(*spec.table), **(arguments or {}))
         try:
-            execute(spark(), statement)
+            # Whether the session is a remote one is known once it has begun.
+            session = spark()
+            if not arguments and _is_all_into_one(before, foretold) and core.at_hand():
+                core.rewrite_manifests(session, profile, spec)
+            else:
+                execute(session, call(profile.catalog.name, _NAME, table=quote(*spec.table), **(arguments or {})))
         except EngineError as error:
             return refused(Operation.REWRITE_MANIFESTS, error)
         for one in replacements(spark(), profile, spec, before.snapshot_id, None):
@@ -105,6 +110,12 @@ def _foretold(spec: TableSpec, health: TableHealth, arguments: Mapping[str, obje
     reason = f"{len(taken)} of {len(health.manifests)} manifests would become {after}"
     details = {"iceberg/manifests_before": len(taken), "iceberg/manifests_after": after}
     return Preview(_NAME, bool(taken), reason, sizes(taken), details=details)
+
+
+def _is_all_into_one(health: TableHealth, foretold: Preview) -> bool:
+    """Whether every data manifest goes into a single one, and nothing else: no order of partitions is lost then."""
+    data = {one.path for one in health.manifests if one.content == "data"}
+    return foretold.removes.keys() == data and foretold.details["iceberg/manifests_after"] == 1
 
 
 def _difference(profile: Profile, spec: TableSpec, commit: Replacement) -> str:

@@ -42,7 +42,11 @@ def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
         once(LEASED)
         return row
 
-    expire, reachable = core.expire, core.reachable
+    rewrite_manifests, expire, reachable = core.rewrite_manifests, core.expire, core.reachable
+
+    def manifests_rewritten(*given: Any) -> None:
+        rewrite_manifests(*given)
+        once("rewrite_manifests")
 
     def expired(*given: Any, **more: Any) -> None:
         expire(*given, **more)
@@ -64,6 +68,7 @@ def telling(step: Callable[[str], None], lasts: timedelta) -> Iterator[None]:
         patches.enter_context(patch.object(lease, "write_lease", write))
         patches.enter_context(patch.object(lease, "write_next", take))
         patches.enter_context(patch.object(maintained, "lease", functools.partial(lease.lease, lasts=lasts)))
+        patches.enter_context(patch.object(core, "rewrite_manifests", manifests_rewritten))
         patches.enter_context(patch.object(core, "expire", expired))
         patches.enter_context(patch.object(core, "reachable", reached))
         for name, module in list(sys.modules.items()):

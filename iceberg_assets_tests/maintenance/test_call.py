@@ -11,6 +11,7 @@ from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.maintenance import call_procedure, foretell_call, foretell_manifests, health_of, rewrite_manifests
 from iceberg_assets.maintenance.undo import undo
 from iceberg_assets.spec import Status
+from iceberg_assets.spec.policy import MaintenancePolicy
 from iceberg_assets.spec.procedures import PROCEDURES
 from iceberg_assets_tests.maintenance.files_of import live_files, live_manifests, untouched
 from iceberg_assets_tests.maintenance.test_foretold import FIRST, MERGE_ON_READ, NOW, SECOND, Scene
@@ -106,6 +107,35 @@ def test_manifests_are_foretold_to_the_path(scene):
     assert len(after.keys() - before.keys()) == preview.details["iceberg/manifests_after"]
     assert scene.rows(spec) == rows
     assert not foretell_manifests(scene.profile, spec).due
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_a_single_manifest_is_written_without_a_call_and_every_entry_is_as_it_was(scene, version, monkeypatch):
+    """Sequence numbers, the snapshot that added a file, and of version 3 the numbers of its rows."""
+    spec = scene.table(
+        {}, {"format-version": version} | ({} if version == "1" else {"write.delete.mode": "merge-on-read"})
+    )
+    for _ in range(3):
+        scene.write(spec, [FIRST], files=2)
+    scene.spark.sql(f"DELETE FROM {scene.sql(spec)} WHERE id = 3")
+    of_entry = "snapshot_id, sequence_number, file_sequence_number, data_file"
+    numbers = ", _row_id, _last_updated_sequence_number" if version == "3" else ""
+
+    def found() -> tuple[list[str], list[str]]:
+        entries = scene.spark.sql(f"SELECT {of_entry} FROM {scene.sql(spec)}.entries WHERE status < 2").collect()
+        rows = scene.spark.sql(f"SELECT *{numbers} FROM {scene.sql(spec)}").collect()
+        return sorted(map(str, entries)), sorted(map(str, rows))
+
+    before, manifests = found(), live_manifests(scene.spark, spec)
+    spec = spec.model_copy(update={"maintenance": MaintenancePolicy.model_validate({"manifests": {"min_count": 2}})})
+    monkeypatch.setattr("iceberg_assets.maintenance.manifests.execute", None)
+    outcome = rewrite_manifests(lambda: scene.spark, scene.profile, spec, [SECOND]).outcomes[SECOND]
+    assert (outcome.status, outcome.rows_preserved) == (Status.DONE, True), outcome.reason
+    assert found() == before
+    left = live_manifests(scene.spark, spec)
+    assert (len(manifests), len(left), len(left.keys() - manifests.keys())) == (
+        (5, 1, 1) if version == "1" else (5, 2, 1)
+    )
 
 
 def test_position_deletes_are_foretold_to_the_path(scene):
