@@ -18,7 +18,7 @@ from iceberg_assets.maintenance.measure import load, replacements
 from iceberg_assets.maintenance.position_deletes import foretell_position_deletes
 from iceberg_assets.maintenance.preview import Preview, sizes, without_deletes
 from iceberg_assets.maintenance.refs import MOVES, Move, foretell_move
-from iceberg_assets.maintenance.rewrite import check_order
+from iceberg_assets.maintenance.rewrite import RowsChangedError, check_order
 from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile, of_service
 from iceberg_assets.spark import Session, quote
@@ -91,8 +91,8 @@ def call_procedure(
     statement = render(profile.catalog.name, name, table=quote(*spec.table), **procedure.call_arguments(values, now))
     try:
         return work(spark, profile, spec, name, statement, values, now)
-    except LeaseTakenError as taken:
-        return Called(name, Status.SKIPPED, str(taken))
+    except (LeaseTakenError, RowsChangedError) as error:
+        return Called(name, Status.SKIPPED if isinstance(error, LeaseTakenError) else Status.FAILED, str(error))
     except EngineError as error:
         if error.conflict:
             return Called(name, Status.SKIPPED, f"main moves: {error}")
@@ -111,10 +111,12 @@ def _maintained(
     with at_work(spark, profile, spec, name) as held:
         branch = str(values.get("branch", "main")) if name == "rewrite_data_files" else "main"
         before = _look(profile, spec, branch)
-        execute(spark(), statement)
         if name.startswith("compute_"):
+            execute(spark(), statement)
             return _computed(profile, spec, name, before, values)
-        return _rewritten(spark, profile, spec, name, before, values, held)
+        with held.comparing():
+            execute(spark(), statement)
+            return _rewritten(spark, profile, spec, name, before, values, held)
 
 
 def _by_a_person(

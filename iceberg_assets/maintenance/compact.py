@@ -16,7 +16,7 @@ from iceberg_assets.health import (
 )
 from iceberg_assets.maintenance.engine import EngineError, refused
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError
-from iceberg_assets.maintenance.maintained import Maintained, at_work, health_of, kept_away
+from iceberg_assets.maintenance.maintained import Maintained, at_work, health_of, kept_away, rows_changed
 from iceberg_assets.maintenance.measure import Replacement
 from iceberg_assets.maintenance.position_deletes import Cleared, clear, count_kinds, of_unit, to_clear
 from iceberg_assets.maintenance.preview import Preview, sizes, without_deletes
@@ -66,8 +66,8 @@ def compact(
                 outcome, health = _compact_date(spark, profile, spec, health, day, now, force, held, where)
                 done[day] = replace(outcome, seconds=time.monotonic() - started)
             return Maintained(before, health, done)
-    except LeaseTakenError as taken:
-        kept = kept_away(Operation.COMPACT, taken)
+    except (LeaseTakenError, RowsChangedError) as error:
+        kept = kept_away(Operation.COMPACT, error)
         return Maintained(before, before, {day: one or kept for day, one in outcomes.items()})
 
 
@@ -210,16 +210,16 @@ def _rewrite(
     """The outcome and the health after it, which is read once for each commit: it lists every file of the table."""
     where = condition or where_clause(spec, health, unit)
     try:
-        commits = rewrite(spark, profile, spec, health, where, held) if due.groups else ()
-        hashed = spec.maintenance.compact.verify != "rows"
-        after = health_of(profile, spec, health)
-        cleared = clear(spark, profile, spec, after, unit, where, hashed=hashed)
-        require_rows(profile, spec, held, cleared.commits)
+        with held.comparing():
+            commits = rewrite(spark, profile, spec, health, where, held) if due.groups else ()
+            hashed = spec.maintenance.compact.verify != "rows"
+            after = health_of(profile, spec, health)
+            cleared = clear(spark, profile, spec, after, unit, where, hashed=hashed)
+            require_rows(profile, spec, held, cleared.commits)
     except EngineError as error:
         return refused(Operation.COMPACT, error), health_of(profile, spec, health)
     except RowsChangedError as changed:
-        failed = replace(_outcome(Status.FAILED, str(changed)), rows_preserved=False)
-        return failed, health_of(profile, spec, health)
+        return rows_changed(Operation.COMPACT, changed), health_of(profile, spec, health)
     after = health_of(profile, spec, after)
     if due.groups and not (commits or cleared.commits) and after.snapshot_id != health.snapshot_id:
         gone = "main moves: what was due was gone before the rewrite began"

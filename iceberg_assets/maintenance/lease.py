@@ -20,7 +20,14 @@ from functools import cache
 from pathlib import Path
 
 from iceberg_assets.errors import IcebergAssetsError
-from iceberg_assets.maintenance.lease_table import FOREVER, LeaseRow, read_leases, write_lease, write_next
+from iceberg_assets.maintenance.lease_table import (
+    FOREVER,
+    LeaseRow,
+    left_over,
+    read_leases,
+    write_lease,
+    write_next,
+)
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.target import existing_target
@@ -43,10 +50,13 @@ class Lease:
 
     Attributes:
         row: as it was written last.
+        uncompared_since: rows of what was committed to the table since then may not have been compared. A lease that
+            ends so is not released: whoever comes after its deadline, or its process, compares them first.
     """
 
     profile: Profile
     row: LeaseRow
+    uncompared_since: datetime | None = None
     _over: threading.Event = field(default_factory=threading.Event, repr=False)
     _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _kept: bool = False
@@ -56,6 +66,13 @@ class Lease:
         """Whether the table waits for a person."""
         return self._kept
 
+    @contextmanager
+    def comparing(self) -> Iterator[None]:
+        """A block that commits, and then compares rows; where it fails, they are not."""
+        self.uncompared_since = self.uncompared_since or datetime.now(UTC)
+        yield
+        self.uncompared_since = None
+
     def hold_table(self, why: str) -> None:
         """Let nobody maintain the table until a person releases it.
 
@@ -63,7 +80,7 @@ class Lease:
         """
         number = 1 + max(row.number for row in read_leases(self.profile, self.row.table_uuid))
         self._write(replace(self.row, number=number, holder=why, deadline=FOREVER))
-        self._kept = True
+        self._kept, self.uncompared_since = True, None
 
     def _write(self, row: LeaseRow) -> None:
         with self._writing:
@@ -80,7 +97,7 @@ class Lease:
 
     def _release(self) -> None:
         """Let others have the table. What was done is done: a release that fails now is no error of it."""
-        if not self._kept and not self._write_release():
+        if not self._kept and self.uncompared_since is None and not self._write_release():
             # The catalog may be away, which is why the operation failed: nobody shall wait longer than it is.
             threading.Thread(target=self._release_later, daemon=True).start()
 
@@ -116,7 +133,7 @@ def lease(profile: Profile, spec: TableSpec, what: str, *, lasts: timedelta = LE
         yield one
         return
     table_uuid = str(existing_target(profile, spec).metadata.table_uuid)
-    taken = Lease(profile, _take(profile, spec, table_uuid, what, lasts))
+    taken = Lease(profile, *_take(profile, spec, table_uuid, what, lasts))
     prolonging = threading.Thread(target=taken._prolong, args=[lasts], daemon=True)
     prolonging.start()
     try:
@@ -148,11 +165,16 @@ def _key(profile: Profile, spec: TableSpec) -> str:
 
 
 def release(profile: Profile, spec: TableSpec) -> LeaseRow | None:
-    """End a hold: a person has looked. None: the table is not on hold; what a killed holder left ends by itself."""
+    """End a hold, or what a killed holder left to be compared: a person has looked. None: there is neither."""
     profile.require_writable()
-    if (hold := standing_hold(profile, spec)) is not None:
-        write_lease(profile, replace(hold, event="released"))
-    return hold
+    rows = read_leases(profile, str(existing_target(profile, spec).metadata.table_uuid))
+    standing = _standing(rows)
+    if standing is not None and not standing.for_ever:
+        return None
+    ended = standing or max(left_over(rows), key=lambda row: row.number, default=None)
+    if ended is not None:
+        write_lease(profile, replace(ended, event="released"))
+    return ended
 
 
 def standing_hold(profile: Profile, spec: TableSpec) -> LeaseRow | None:
@@ -179,16 +201,24 @@ def require_idle(profile: Profile, spec: TableSpec) -> None:
         raise _taken(spec, standing)
 
 
-def _take(profile: Profile, spec: TableSpec, table_uuid: str, what: str, lasts: timedelta) -> LeaseRow:
+def _take(
+    profile: Profile, spec: TableSpec, table_uuid: str, what: str, lasts: timedelta
+) -> tuple[LeaseRow, datetime | None]:
+    """The lease, and since when holders before it may have left what nobody has compared."""
     holder = f"{what}, process {os.getpid()} on {socket.gethostname()}{_here()}"
 
+    left: list[LeaseRow] = []
+
     def next_one(rows: Sequence[LeaseRow]) -> LeaseRow:
+        nonlocal left
         if standing := _standing(rows):
             raise _taken(spec, standing)
+        left = left_over(rows)
         number = 1 + max((row.number for row in rows), default=0)
         return LeaseRow("taken", table_uuid, number, holder, datetime.now(UTC) + lasts)
 
-    return write_next(profile, table_uuid, next_one)
+    row = write_next(profile, table_uuid, next_one)
+    return row, min((one.deadline - LEASE_FOR for one in left if not one.for_ever), default=None)
 
 
 def _standing(rows: Sequence[LeaseRow]) -> LeaseRow | None:

@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -59,6 +60,12 @@ class LeaseRow:
     def for_ever(self) -> bool:
         """Whether it is a hold, which ends by a person's word alone."""
         return self.deadline == FOREVER
+
+
+def left_over(rows: Sequence[LeaseRow]) -> list[LeaseRow]:
+    """Of a table's rows those above its last release: leases of holders that were killed, or could not end well."""
+    released = max((row.number for row in rows if row.event == "released"), default=0)
+    return [row for row in rows if row.number > released]
 
 
 def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
@@ -129,6 +136,11 @@ def _append(profile: Profile, row: LeaseRow) -> Table:
     return table
 
 
+def _highest(rows: Sequence[LeaseRow]) -> list[LeaseRow]:
+    number = max(row.number for row in rows)
+    return [row for row in rows if row.number == number]
+
+
 def _to_arrow(rows: Sequence[LeaseRow]) -> pa.Table:
     return pa.Table.from_pylist(
         [asdict(row) for row in rows], schema=schema_to_pyarrow(_SCHEMA, include_field_ids=False)
@@ -141,16 +153,16 @@ def _fold_now_and_then(table: Table) -> None:
 
 
 def _fold(table: Table) -> None:
-    """Keep of each table its highest number, then forget the snapshots before.
+    """Keep of each table its highest number and what was left over, then forget the snapshots before.
 
     Whoever loses a race leaves it to the next: Iceberg refuses to delete rows that it was not shown.
     """
     try:
         rows = [LeaseRow(**row) for row in table.scan().to_arrow().to_pylist()]
-        highest: dict[str, int] = {}
+        by_table = defaultdict[str, list[LeaseRow]](list)
         for row in rows:
-            highest[row.table_uuid] = max(row.number, highest.get(row.table_uuid, 0))
-        kept = [row for row in rows if row.number == highest[row.table_uuid]]
+            by_table[row.table_uuid].append(row)
+        kept = [row for of in by_table.values() for row in left_over(of) or _highest(of)]
         table.overwrite(_to_arrow(kept), overwrite_filter=AlwaysTrue())
         forget_the_past(table, datetime.now(UTC))
     except (CommitFailedException, ValidationException, ValueError, FileNotFoundError):

@@ -2,21 +2,26 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 
-from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.errors import ConfigurationError, IcebergAssetsError
 from iceberg_assets.health import TableHealth, read_health
 from iceberg_assets.maintenance.elsewhere import maintained_elsewhere
 from iceberg_assets.maintenance.gc_enabled import BEFORE as GC_BEFORE
 from iceberg_assets.maintenance.gc_enabled import put_back, switched_on
 from iceberg_assets.maintenance.lease import Lease, LeaseTakenError, lease
-from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX, drop_audit_branches
-from iceberg_assets.profiles import Profile
+from iceberg_assets.maintenance.measure import replacements_since
+from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX, RowsChangedError, drop_audit_branches, require_rows
+from iceberg_assets.profiles import Profile, brief_of, shown_cause
 from iceberg_assets.spark import Session
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
 from iceberg_assets.tables.target import existing_target, load_target
+
+
+class UncomparedError(IcebergAssetsError):
+    """Rows of an earlier rewrite cannot be compared now, and nothing goes on before they are."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,8 @@ def on_the_table(
                 # What was seen before may have been another maintainer's work, half done.
                 seen, before = before, health_of(profile, spec, before)
                 outcome = (left_alone(before) if before is not seen else None) or operate(before, held)
-        except LeaseTakenError as taken:
-            outcome = kept_away(operation, taken)
+        except (LeaseTakenError, RowsChangedError) as error:
+            outcome = kept_away(operation, error)
     outcome = replace(outcome, seconds=time.monotonic() - started)
     return Maintained(before, health_of(profile, spec, before), dict.fromkeys(days, outcome))
 
@@ -88,7 +93,7 @@ def on_the_table(
 def at_work(
     spark: Session, profile: Profile, spec: TableSpec, what: str, *, gc_handling: bool = False
 ) -> Iterator[Lease]:
-    """Hold the table's lease, with what a killed maintainer left cleared away.
+    """Hold the table's lease, with what a killed maintainer left cleared away, and the rows of its rewrites compared.
 
     Args:
         what: is done, for others to read.
@@ -97,6 +102,8 @@ def at_work(
     Raises:
         ConfigurationError: this place may not write to the profile.
         LeaseTakenError: somebody else maintains the table, or it is on hold.
+        RowsChangedError: a rewrite before this changed rows; it was taken back, or the table is on hold now.
+        UncomparedError: its rows cannot be compared.
     """
     profile.require_writable()
     with lease(profile, spec, what) as held:
@@ -105,8 +112,33 @@ def at_work(
             drop_audit_branches(spark, profile, spec)
         if GC_BEFORE in table.properties:
             put_back(spark, profile, spec)
-        with switched_on(spark, profile, spec) if gc_handling else nullcontext():
-            yield held
+        _compare_left_over(spark, profile, spec, held)
+        try:
+            with switched_on(spark, profile, spec) if gc_handling else nullcontext():
+                yield held
+        except Exception:
+            # It may have committed before it failed. Where that cannot be told now, whoever comes next does it.
+            with suppress(UncomparedError):
+                _compare_left_over(spark, profile, spec, held)
+            raise
+        _compare_left_over(spark, profile, spec, held)
+
+
+def _compare_left_over(spark: Session, profile: Profile, spec: TableSpec, held: Lease) -> None:
+    """Compare rows of rewrites that were committed, as it may be, by somebody who did not live to do it."""
+    if held.uncompared_since is None:
+        return
+    try:
+        hashed = spec.maintenance.compact.verify == "hash"
+        commits = replacements_since(spark, profile, spec, held.uncompared_since, hashed=hashed)
+    except Exception as error:  # noqa: BLE001 (each engine has its own words for what it cannot read)
+        raise UncomparedError(
+            f"rows of {spec.name} that were rewritten since {held.uncompared_since:%Y-%m-%d %H:%M:%S %Z} are not "
+            f"compared yet, and cannot be now: {brief_of(profile, error)}; if it stays so, look at them, and "
+            f"iceberg-assets hold {spec.name} --release lets maintenance go on without"
+        ) from shown_cause(profile, error)
+    require_rows(profile, spec, held, commits)
+    held.uncompared_since = None
 
 
 def without_leftovers(health: TableHealth) -> TableHealth:
@@ -120,6 +152,13 @@ def not_ours(profile: Profile, spec: TableSpec) -> str | None:
     return maintained_elsewhere(table, spec.properties) if table else None
 
 
-def kept_away(operation: Operation, taken: LeaseTakenError) -> Outcome:
-    """The outcome where somebody else has the lease: it passes by itself, or by a person's word."""
-    return Outcome(operation, Status.SKIPPED, str(taken), retryable=True)
+def kept_away(operation: Operation, error: LeaseTakenError | RowsChangedError) -> Outcome:
+    """The outcome where somebody else has the lease, which passes by itself or by a person's word, or changed rows."""
+    if isinstance(error, RowsChangedError):
+        return rows_changed(operation, error)
+    return Outcome(operation, Status.SKIPPED, str(error), retryable=True)
+
+
+def rows_changed(operation: Operation, error: RowsChangedError) -> Outcome:
+    """The outcome of a rewrite that changed rows."""
+    return replace(Outcome(operation, Status.FAILED, str(error)), rows_preserved=False)

@@ -10,9 +10,9 @@ from iceberg_assets.maintenance import core
 from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table
-from iceberg_assets.maintenance.measure import Replacement, live_files, load, replacements
+from iceberg_assets.maintenance.measure import replacements
 from iceberg_assets.maintenance.preview import Preview, sizes
-from iceberg_assets.maintenance.undo import take_back
+from iceberg_assets.maintenance.rewrite import require_rows
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
 from iceberg_assets.spec import Operation, Outcome, Status, TableSpec
@@ -48,16 +48,14 @@ def rewrite_manifests(
         try:
             # Whether the session is a remote one is known once it has begun.
             session = spark()
-            if not arguments and _is_all_into_one(before, foretold) and core.at_hand():
-                core.rewrite_manifests(session, profile, spec)
-            else:
-                execute(session, call(profile.catalog.name, _NAME, table=quote(*spec.table), **(arguments or {})))
+            with held.comparing():
+                if not arguments and _is_all_into_one(before, foretold) and core.at_hand():
+                    core.rewrite_manifests(session, profile, spec)
+                else:
+                    execute(session, call(profile.catalog.name, _NAME, table=quote(*spec.table), **(arguments or {})))
+                require_rows(profile, spec, held, replacements(session, profile, spec, before.snapshot_id, None))
         except EngineError as error:
             return refused(Operation.REWRITE_MANIFESTS, error)
-        for one in replacements(spark(), profile, spec, before.snapshot_id, None):
-            if difference := _difference(profile, spec, one):
-                end = take_back(profile, spec, held, one, difference)
-                return replace(_outcome(Status.FAILED, end), rows_preserved=False)
         after = health_of(profile, spec).manifests
         was, now = len(before.manifests), len(after)
         left = foretold.removes.keys() & {one.path for one in after}
@@ -116,17 +114,6 @@ def _is_all_into_one(health: TableHealth, foretold: Preview) -> bool:
     """Whether every data manifest goes into a single one, and nothing else: no order of partitions is lost then."""
     data = {one.path for one in health.manifests if one.content == "data"}
     return foretold.removes.keys() == data and foretold.details["iceberg/manifests_after"] == 1
-
-
-def _difference(profile: Profile, spec: TableSpec, commit: Replacement) -> str:
-    """What of the files is not as it was. Totals of rows tell nothing: they are copied from the summary before."""
-    table = load(profile, spec)
-    after, before = (live_files(table, one) for one in (commit.snapshot_id, commit.parent_id))
-    if after == before:
-        return ""
-    lost, came = sorted((before - after).elements()), sorted((after - before).elements())
-    counts = f"lacks {len(lost)} files of its parent {commit.parent_id} and has {len(came)} more"
-    return f"snapshot {commit.snapshot_id} {counts}: {', '.join([*lost, *came][:5])}"
 
 
 def _outcome(status: Status, reason: str) -> Outcome:

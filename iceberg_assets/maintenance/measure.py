@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
@@ -14,7 +15,7 @@ from iceberg_assets.errors import TableDroppedError
 from iceberg_assets.health.entries import read_entries
 from iceberg_assets.maintenance.content import content
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import quote
+from iceberg_assets.spark import Session, quote
 from iceberg_assets.spec import TableSpec
 from iceberg_assets.tables.target import existing_target
 
@@ -34,6 +35,7 @@ class Replacement:
         removed_files: data files it took out; ``added_files``: those it put in.
         rows_before: live rows of the parent; ``rows_after``: of the replacement.
         same_content: whether the two hold the same rows; None: they were counted and not hashed.
+        other_files: where manifests alone were rewritten, what of the files is not as it was, in words.
     """
 
     snapshot_id: int
@@ -43,15 +45,18 @@ class Replacement:
     rows_before: int
     rows_after: int
     same_content: bool | None = None
+    other_files: str = ""
 
     @property
     def rows_preserved(self) -> bool:
         """Maintenance never changes rows."""
-        return self.rows_before == self.rows_after and self.same_content is not False
+        return self.rows_before == self.rows_after and self.same_content is not False and not self.other_files
 
     @property
     def difference(self) -> str:
         """What is not as it was, in words."""
+        if self.other_files:
+            return f"snapshot {self.snapshot_id} {self.other_files}"
         counted = (
             f"snapshot {self.snapshot_id} has {self.rows_after} rows, its parent {self.parent_id} {self.rows_before}"
         )
@@ -79,8 +84,7 @@ def replacements(
 ) -> list[Replacement]:
     """The ``replace`` snapshots of this session in a branch after ``since``, oldest first.
 
-    Where catalog or store do not answer it asks again for half a minute: what was rewritten is committed, and nobody
-    compares its rows later.
+    Where catalog or store do not answer it asks again for half a minute: what was rewritten is committed.
 
     Args:
         since: the id of the branch's head before; None: it had none.
@@ -115,7 +119,30 @@ def _replacements(
         for snapshot in _ancestors(table, branch, since)
         if summary_of(snapshot, "operation") == "replace" and summary_of(snapshot, "app-id") == application
     ]
-    return [_compare(spark, profile, spec, table, snapshot, where, hashed) for snapshot in reversed(ours)]
+    return [_compare(lambda: spark, profile, spec, table, one, where, hashed) for one in reversed(ours)]
+
+
+def replacements_since(
+    spark: Session, profile: Profile, spec: TableSpec, since: datetime, *, hashed: bool
+) -> list[Replacement]:
+    """The ``replace`` snapshots in main from a moment on, whoever committed them, oldest first.
+
+    One whose parent is expired is left out: there is nothing to compare it with.
+
+    Args:
+        spark: called only where the summaries do not tell how many rows there are.
+        hashed: also compare what is in all rows of the table.
+    """
+    table = load(profile, spec)
+    found = [
+        one
+        for one in _ancestors(table, MAIN_BRANCH, None)
+        if one.timestamp_ms >= int(since.timestamp() * 1000)
+        and summary_of(one, "operation") == "replace"
+        and one.parent_snapshot_id is not None
+        and table.snapshot_by_id(one.parent_snapshot_id) is not None
+    ]
+    return [_compare(spark, profile, spec, table, one, None, hashed) for one in reversed(found)]
 
 
 def _ancestors(table: Table, branch: str, until: int | None) -> Iterator[Snapshot]:
@@ -134,7 +161,7 @@ def summary_of(snapshot: Snapshot, key: str) -> str | None:
 
 
 def _compare(
-    spark: "SparkSession",
+    spark: Session,
     profile: Profile,
     spec: TableSpec,
     table: Table,
@@ -145,12 +172,16 @@ def _compare(
     parent = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
     if parent is None:  # A replacement replaces something: without its parent nothing can be compared.
         raise LookupError(f"the parent of snapshot {snapshot.snapshot_id} of {spec.name} is gone")
-    before, after, same = _live_rows(parent), _live_rows(snapshot), None
+    before, after, same, others = _live_rows(parent), _live_rows(snapshot), None, ""
     if parent.schema_id != snapshot.schema_id:
         # The parent may lack a column that the condition names.
         where = None
-    pair = (_rows(spark, profile, spec, one.snapshot_id, where) for one in (parent, snapshot))
-    if hashed and parent.schema_id == snapshot.schema_id:
+    pair = (_rows(spark(), profile, spec, one.snapshot_id, where) for one in (parent, snapshot))
+    if not any(summary_of(snapshot, key) for key in _CHANGED):
+        # Manifests alone: totals are copied from the summary before, and tell nothing.
+        before = after = int(summary_of(snapshot, "total-records") or 0)
+        others = _other_files(table, parent.snapshot_id, snapshot.snapshot_id)
+    elif hashed and parent.schema_id == snapshot.schema_id:
         was, now = (content(one) for one in pair)
         before, after, same = was.rows, now.rows, was == now
     elif before is None or after is None:
@@ -163,7 +194,20 @@ def _compare(
         rows_before=before,
         rows_after=after,
         same_content=same,
+        other_files=others,
     )
+
+
+def _other_files(table: Table, parent_id: int, snapshot_id: int) -> str:
+    before, after = live_files(table, parent_id), live_files(table, snapshot_id)
+    if after == before:
+        return ""
+    lost, came = sorted((before - after).elements()), sorted((after - before).elements())
+    counts = f"lacks {len(lost)} files of its parent {parent_id} and has {len(came)} more"
+    return f"{counts}: {', '.join([*lost, *came][:5])}"
+
+
+_CHANGED = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 
 
 def _live_rows(snapshot: Snapshot) -> int | None:

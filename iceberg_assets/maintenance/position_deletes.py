@@ -85,12 +85,14 @@ def clear(
         return Cleared()
     before = count_kinds(of_unit(health, unit))["position"]
     statement = call(profile.catalog.name, _NAME, table=quote(*spec.table), options=dict(_ALL), where=where)
+    refusal = None
     try:
         execute(spark(), statement)
     except EngineError as error:
-        return Cleared(before, before, refusal=error)
+        refusal = error
+    # A refusal may come after a commit.
     commits = replacements(spark(), profile, spec, health.snapshot_id, where, hashed=hashed)
-    return Cleared(before, count_kinds(of_unit(health_of(profile, spec, health), unit))["position"], commits)
+    return Cleared(before, count_kinds(of_unit(health_of(profile, spec, health), unit))["position"], commits, refusal)
 
 
 def count_kinds(deletes: Sequence[DeleteFile]) -> dict[str, int]:

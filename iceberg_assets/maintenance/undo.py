@@ -44,6 +44,7 @@ def take_back(profile: Profile, spec: TableSpec, held: Lease, broken: Replacemen
     # A catalog that fails now must not hide that rows changed.
     try:
         if roll_back(profile, spec, broken.snapshot_id, broken.parent_id):
+            held.uncompared_since = None
             return f"rows changed: {difference}; main was put back to {broken.parent_id}"
         why = _why_not(profile, spec)
     except Exception as error:  # noqa: BLE001

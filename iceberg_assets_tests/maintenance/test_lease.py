@@ -17,7 +17,7 @@ import pytest
 
 from iceberg_assets.maintenance import lease as module
 from iceberg_assets.maintenance.lease import LeaseTakenError, lease, one_lease, release, standing_lease
-from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, read_leases, write_lease, write_next
+from iceberg_assets.maintenance.lease_table import NAME, LeaseRow, _fold, read_leases, write_lease, write_next
 from iceberg_assets.maintenance.measure import Replacement
 from iceberg_assets.maintenance.undo import take_back
 from iceberg_assets.profiles import Profile
@@ -210,6 +210,35 @@ def _take(profile: Profile, spec: TableSpec, barrier: Barrier, rounds: int, alon
         except LeaseTakenError:
             pass
         barrier.wait()
+
+
+def test_what_a_killed_holder_left_is_known_to_the_next_ones_until_it_is_compared(maintained: Maintained) -> None:
+    """Also to the one after a second that was killed, and after the state table was folded."""
+    began = _in(seconds=-100)
+    for number in (1, 2):
+        dead = LeaseRow("taken", maintained.uuid, number, f"of {number}", began + number * timedelta(seconds=1))
+        write_lease(maintained.profile, dead)
+    _fold(maintained.profile.pyiceberg().load_table(NAME))
+    since = began + timedelta(seconds=1) - module.LEASE_FOR
+    with maintained.lease(lasts=timedelta(seconds=1)) as third:
+        assert third.uncompared_since == since
+    assert maintained.standing() is not None, "it has not compared, and ends without a release"
+    _until(lambda: maintained.standing() is None)
+    with maintained.lease() as fourth:
+        assert fourth.uncompared_since == since
+        fourth.uncompared_since = None
+    with maintained.lease() as fifth:
+        assert fifth.uncompared_since is None
+
+
+def test_a_block_that_commits_and_compares_leaves_nothing_only_where_it_ends_well(maintained: Maintained) -> None:
+    with pytest.raises(ZeroDivisionError), maintained.lease(lasts=timedelta(seconds=1)) as held, held.comparing():
+        raise ZeroDivisionError
+    _until(lambda: maintained.standing() is None)
+    assert release(maintained.profile, maintained.spec).number == 1, "a person has compared"
+    with maintained.lease() as held, held.comparing():
+        assert held.row.number == 2
+    assert (held.uncompared_since, maintained.standing()) == (None, None)
 
 
 def test_of_two_processes_one_holds_it(maintained: Maintained) -> None:

@@ -1,8 +1,10 @@
 """Maintenance never changes rows: where a rewrite does, it is seen and taken back, but never over somebody's commit."""
 
+import functools
 import re
+import time
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +18,7 @@ from iceberg_assets.maintenance import (
     expire_snapshots,
     last_maintenance,
     lease,
+    maintained,
     measure,
     release,
     rewrite,
@@ -24,6 +27,7 @@ from iceberg_assets.maintenance import (
 from iceberg_assets.maintenance.measure import replacements
 from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX
 from iceberg_assets.spec import Outcome, Status, TableSpec
+from iceberg_assets.spec.policy import MaintenancePolicy
 from iceberg_assets.spec.procedures import PROCEDURES
 from iceberg_assets_tests.maintenance.test_foretold import NOW, SECOND, Scene
 
@@ -134,6 +138,39 @@ def test_rows_are_compared_also_where_the_catalog_was_away_after_the_rewrite(sce
         outcome = scene.compact()
     assert (outcome.status, outcome.rows_preserved) == (Status.FAILED, False), outcome.reason
     assert scene.rows(spec) == rows
+
+
+@pytest.mark.parametrize("meanwhile", ["nobody commits", "somebody appends"])
+def test_what_a_killed_rewrite_left_is_compared_before_the_next_operation_of_any_kind(scene, monkeypatch, meanwhile):
+    """An expiry would have taken away what the rows could be taken back to."""
+    spec = scene.make("rows")
+    at_once = {"older_than": "0s", "minimum_age": "0s", "retain_last": 1}
+    expiring = spec.model_copy(
+        update={"maintenance": MaintenancePolicy.model_validate({**spec.maintenance.model_dump(), "expire": at_once})}
+    )
+    rows = scene.rows(spec)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(maintained, "lease", functools.partial(lease.lease, lasts=timedelta(seconds=1)))
+        patched.setattr(rewrite, "execute", scene.rewritten_as("a row lost"))
+        patched.setattr(rewrite, "replacements", killed)
+        with pytest.raises(KeyboardInterrupt):
+            scene.compact()
+    assert scene.rows(spec) != rows
+    if meanwhile == "somebody appends":
+        scene.write(spec, [SECOND], files=1)
+    time.sleep(1)
+    outcome = expire_snapshots(lambda: scene.spark, scene.profile, expiring, [SECOND], now=NOW).outcomes[SECOND]
+    assert (outcome.status, outcome.rows_preserved) == (Status.FAILED, False), outcome.reason
+    if meanwhile == "nobody commits":
+        assert (scene.rows(spec), "main was put back" in outcome.reason) == (rows, True)
+        assert scene.compact().status is Status.DONE, "nothing is on hold"
+    else:
+        assert "the table is on hold: a rewrite changed rows: snapshot" in outcome.reason
+        assert scene.compact().status is Status.SKIPPED
 
 
 def test_what_others_committed_after_it_is_kept_and_the_table_is_on_hold_until_a_person_says(scene, monkeypatch):
