@@ -64,7 +64,8 @@ _SERVICES = (
 
 def of_service(profile: Profile, error: BaseException) -> str | None:
     """The sentence about an error, where it is one of the profile's catalog or store; else None."""
-    if isinstance(error, FileNotFoundError | BadRequestError):
+    # What is a sentence with its key already is not put into another one.
+    if isinstance(error, FileNotFoundError | BadRequestError | ConfigurationError):
         return None
     kind = type(error)
     known_by = f"{kind.__module__} {' '.join(one.__name__ for one in kind.__mro__)}: {error}"

@@ -6,6 +6,8 @@ import pytest
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.profiles import Profile, kinds
+from iceberg_assets.spec import TableSpec
+from iceberg_assets.tables.target import load_target
 
 NOBODY = "127.0.0.1:9"
 """Nothing listens on the port of discard."""
@@ -43,6 +45,14 @@ def test_what_cannot_be_reached_is_named_with_its_key(catalog: dict[str, Any], w
     with pytest.raises(ConfigurationError, match=f"profile 'far'.*{words}") as refused:
         opened(profile(**catalog))
     assert "\n" not in str(refused.value)
+
+
+def test_the_sentence_of_a_catalog_that_cannot_be_opened_is_not_put_into_another_one() -> None:
+    """It lost its end, which is the way out."""
+    spec = TableSpec.model_validate({"table": "a.b", "dates": {"column": None, "start": "2024-01-01"}})
+    away = profile(type="jdbc", uri=f"postgresql://{NOBODY}/c", warehouse="/wh")
+    with pytest.raises(ConfigurationError, match=r"^profile 'far': a catalog .* start the database, or correct them$"):
+        load_target(away, spec)
 
 
 @pytest.mark.parametrize(
