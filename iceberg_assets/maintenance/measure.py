@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
@@ -133,12 +134,11 @@ def replacements_since(
         spark: called only where the summaries do not tell how many rows there are.
         hashed: also compare what is in all rows of the table.
     """
-    table = load(profile, spec)
+    table, first = load(profile, spec), int(since.timestamp() * 1000)
     found = [
         one
-        for one in _ancestors(table, MAIN_BRANCH, None)
-        if one.timestamp_ms >= int(since.timestamp() * 1000)
-        and summary_of(one, "operation") == "replace"
+        for one in takewhile(lambda one: one.timestamp_ms >= first, _ancestors(table, MAIN_BRANCH, None))
+        if summary_of(one, "operation") == "replace"
         and one.parent_snapshot_id is not None
         and table.snapshot_by_id(one.parent_snapshot_id) is not None
     ]
