@@ -51,14 +51,14 @@ def _keep_empty_texts(text: str) -> str:
     open_ones: list[str] = []
 
     def kept(match: re.Match[str]) -> str:
-        token = match[0]
-        if token in "[{":
-            open_ones.append(token)
-        elif token in "]}" and open_ones:
+        word = match[0]
+        if word in "[{":
+            open_ones.append(word)
+        elif word in "]}" and open_ones:
             open_ones.pop()
-        elif token in ('""', '""' * 3) and open_ones[-1:] == ["["]:
+        elif word in ('""', '""' * 3) and open_ones[-1:] == ["["]:
             return f'"{_EMPTY}"'
-        return token
+        return word
 
     return _TOKEN.sub(kept, text)
 

@@ -118,7 +118,7 @@ def test_a_condition_of_ones_own_says_what_is_at_rest(tmp_path: Path) -> None:
         ('catalog: lake, table_include: [""]', "table_include.0: expected database.table"),
         ('catalog: lake, databases: [a, // not "b"\n"", """"""]', "databases.2: expected database.table"),
         ("catalog: lake, parallelism: true", "parallelism: expected a number, got true"),
-        ("catalog: lake, expire_snapshot.retain_last: true", "expire_snapshot.retain_last: expected a number, got true"),
+        ("catalog: lake, expire_snapshot.retain_last: true", "snapshot.retain_last: expected a number, got true"),
         ("catalog: lake, expire_snapshot.older_than_days: false", "older_than_days: expected a number, got false"),
         ("catalog: lake, iceberg_assets.max_share: true", "iceberg_assets.max_share: expected a number, got true"),
         ("catalog: lake, table_overrides.a.t.expire_snapsot.enabled: false", "a.t.expire_snapsot.enabled"),
