@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from iceberg_assets.health import TableHealth
 from iceberg_assets.job.run import Event, Left
@@ -108,8 +108,15 @@ class Summary:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many tables and views there are of each verdict."""
-        return Counter(one.verdict for one in self.tables.values())
+        """How many tables and views there are of each verdict, none included."""
+        counts = Counter[str](dict.fromkeys(get_args(Verdict), 0))
+        counts.update(one.verdict for one in self.tables.values())
+        return counts
+
+    @property
+    def counted(self) -> str:
+        """The same for people, of the verdicts that there are."""
+        return ", ".join(f"{number} {one.replace('_', ' ')}" for one, number in self.counts.items() if number)
 
     @property
     def bad(self) -> dict[str, TableSummary]:
