@@ -181,6 +181,7 @@ def test_without_work_there_is_no_session_and_a_broken_table_is_named(job: Job) 
     summary = job.run(_no_spark, "iceberg_assets.orphans: off")
     assert job.verdicts(summary) == {"broken": "failed", "clean": "nothing_to_do"}
     assert list(summary.bad) == [job.name("broken")]
+    assert "\n" not in "".join(summary.complaints())
 
 
 def test_what_breaks_a_tables_turn_off_fails_the_job(job: Job) -> None:
