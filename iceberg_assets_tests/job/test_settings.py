@@ -117,6 +117,8 @@ def test_a_condition_of_ones_own_says_what_is_at_rest(tmp_path: Path) -> None:
         ("catalog: lake, table_include: [a..b]", "table_include.0: expected database.table"),
         ('catalog: lake, table_include: [""]', "table_include.0: expected database.table"),
         ('catalog: lake, databases: [a, // not "b"\n"", """"""]', "databases.2: expected database.table"),
+        ('catalog: lake, table_exclude: ["sales.*"]', "table_exclude.0: expected a name, and patterns are none"),
+        ('catalog: lake, include "common.conf"', "common.conf. File does not exist or cannot be read: put it there"),
         ("catalog: lake, parallelism: true", "parallelism: expected a number, got true"),
         ("catalog: lake, expire_snapshot.retain_last: true", "snapshot.retain_last: expected a number, got true"),
         ("catalog: lake, expire_snapshot.older_than_days: false", "older_than_days: expected a number, got false"),
