@@ -1,5 +1,8 @@
 """HOCON, which JSON with comments is too, as plain values: read whole, or refused in one sentence."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +39,8 @@ def parse_hocon(text: str, file: Path) -> dict[str, Any]:
     from pyparsing import ParseBaseException
 
     try:
-        found = ConfigFactory.parse_string(text, basedir=str(file.parent))
+        with _includes_found(file):
+            found = ConfigFactory.parse_string(text, basedir=str(file.parent))
     except ParseBaseException as error:
         # Its own words are its whole grammar, and the line itself may hold a secret.
         line = f"line {error.lineno}, column {error.column}"
@@ -52,3 +56,22 @@ def parse_hocon(text: str, file: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{file}: expected keys at the top, got a list")
     plain: dict[str, Any] = found.as_plain_ordered_dict()
     return plain
+
+
+@contextmanager
+def _includes_found(file: Path) -> Iterator[None]:
+    """Refuse an include that is not there: pyhocon logs that, and reads on without what it would have said."""
+    said: list[str] = []
+
+    def hear(record: logging.LogRecord) -> bool:
+        said.append(record.getMessage())
+        return False
+
+    logger = logging.getLogger("pyhocon.config_parser")
+    logger.addFilter(hear)
+    try:
+        yield
+    finally:
+        logger.removeFilter(hear)
+    if missing := [one for one in said if one.startswith("Cannot include")]:
+        raise ConfigurationError(f"{file}: {missing[0].rstrip('.')}: put it there, or take the include out")

@@ -80,6 +80,9 @@ def _outcome(way: Callable[[], None]) -> str | None:
     except TimeoutError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 (a hook may fail in any way; its words may hold what it was given)
+        # What urllib wraps: the name alone would not tell a refusal from a certificate or a host that is not known.
+        if isinstance(reason := getattr(error, "reason", None), OSError):
+            error = reason
         status = getattr(error, "code", None) or getattr(error, "errno", None)
         return type(error).__name__ + (f" {status}" if status else "")
     return None

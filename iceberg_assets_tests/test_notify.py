@@ -93,6 +93,11 @@ def test_a_webhook_that_fails_is_told_without_its_address(
     assert said == f"profile 'told', on_failure.url: nobody was told: {why}"
 
 
+def test_why_a_server_was_not_reached_is_told(tmp_path: Path) -> None:
+    (said,) = notify(profile(tmp_path, "{url: 'http://127.0.0.1:9/s3cret'}"), "run-1", [FAILED])
+    assert said == "profile 'told', on_failure.url: nobody was told: ConnectionRefusedError 111"
+
+
 def test_nobody_waits_longer_than_the_timeout(tmp_path: Path, webhook: Webhook) -> None:
     """Neither for a server that answers byte by byte, nor for a command that leaves others running."""
     told = profile(tmp_path, f"{{url: '{webhook.url}/slow', command: \"sh -c 'sleep 60 & sleep 60'\", timeout: 1s}}")
@@ -120,7 +125,15 @@ def test_without_a_hook_or_a_failure_nobody_is_told(tmp_path: Path, webhook: Web
     assert webhook.posted == []
 
 
-@pytest.mark.parametrize("wrong", ["{url: 's3cret.example/hook'}", '{command: "s3cret \'open"}', "{url: [s3cret]}"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "{url: 's3cret.example/hook'}",
+        "{url: 'https://me:s3cret@example.org/'}",
+        '{command: "s3cret \'open"}',
+        "{url: [s3cret]}",
+    ],
+)
 def test_a_wrong_hook_is_refused_without_repeating_it(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(ConfigurationError, match=r"on_failure\.(url|command): expected") as refused:
         profile(tmp_path, wrong)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import Console
@@ -23,6 +23,7 @@ from iceberg_assets.job import (
     Left,
     Summary,
     Surveyed,
+    Verdict,
     attempts_of,
     find,
     read_settings,
@@ -117,16 +118,16 @@ def _print_end(summary: Summary, listed: int) -> None:
         for name, one in summary.tables.items():
             if one.verdict == verdict:
                 typer.echo(f"{name} {verdict}: {one.reason}")
-    counts = ", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in summary.counts.items())
     not_seen = listed - summary.counts.total()
-    typer.echo(f"{listed} tables and views: {counts}{f', {not_seen} not looked at' if not_seen else ''}")
+    typer.echo(f"{listed} tables and views: {summary.counted}{f', {not_seen} not looked at' if not_seen else ''}")
     for line in summary.complaints():
         typer.echo(line, err=True)
 
 
 def _foretell(looks: Iterator[Surveyed], notes: tuple[str, ...], as_json: bool) -> None:
     """What each table would get."""
-    counts = Counter[str]()
+    # Those that there are none of, too: a program that asks for failed gets a number.
+    counts = Counter[str](dict.fromkeys(get_args(Verdict), 0))
     if as_json:
         records = [_record(look) for look in _counted(looks, counts)]
         print_json({"notes": notes, "counts": counts, "tables": records})

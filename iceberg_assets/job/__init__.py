@@ -5,7 +5,7 @@ from iceberg_assets.job.report import attempts_of, reported
 from iceberg_assets.job.run import Begun, Event, History, Left, run
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.summary import Summary
-from iceberg_assets.job.survey import Surveyed, find, require_catalog, survey
+from iceberg_assets.job.survey import Surveyed, Verdict, find, require_catalog, survey
 from iceberg_assets.job.table import Ended
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Left",
     "Summary",
     "Surveyed",
+    "Verdict",
     "attempts_of",
     "find",
     "read_settings",

@@ -19,6 +19,9 @@ def parse_name(value: object) -> Name:
     Raises:
         ValueError: it is none of these.
     """
+    # Taken for a name, a pattern would be nobody's: what it was to exclude would be maintained.
+    if isinstance(value, str) and "*" in value and "`" not in value:
+        raise ValueError(f"expected a name, and patterns are none, got {value!r}; databases takes whole namespaces")
     if isinstance(value, str) and (parts := parse_parts(value)):
         return parts
     raise ValueError(f"expected database.table, or table alone, got {value!r}")

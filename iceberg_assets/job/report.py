@@ -16,7 +16,7 @@ from iceberg_assets.history import (
     unmeasured_records,
 )
 from iceberg_assets.job.overrides import Name
-from iceberg_assets.job.run import Event, History
+from iceberg_assets.job.run import Event, History, Left
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.summary import Summary
 from iceberg_assets.job.survey import Surveyed
@@ -61,6 +61,10 @@ def reported(
                     recorder.add(_shadows(event, task, who))
                 case Ended():
                     recorder.add(_outcomes(event, tasks[event.table], who))
+                case Left(table, str() as error):
+                    recorder.fail(
+                        Failure(who, datetime.now(UTC), format_identifier(table), None, (), "broken off", error)
+                    )
             yield event
     for said in notify(profile, who.run_id, list(_failed(summary))):
         tell(said)
@@ -87,5 +91,5 @@ def _failed(summary: Summary) -> Iterator[Failed]:
         steps = [step for step in table.steps if step.on_hold or step.status in UNFINISHED]
         for step in steps:
             yield Failed(name, step.operation.value, tuple(map(date.fromisoformat, step.dates)), step.reason)
-        if not steps:
-            yield Failed(name, None, (), table.reason)
+        if table.error or not steps:
+            yield Failed(name, None, (), table.error or table.reason)

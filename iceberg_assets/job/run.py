@@ -12,7 +12,7 @@ from iceberg_assets.health import ManifestCache
 from iceberg_assets.job.overrides import Name
 from iceberg_assets.job.settings import JobSettings
 from iceberg_assets.job.survey import Surveyed, survey
-from iceberg_assets.job.table import Around, Ended, carry_out
+from iceberg_assets.job.table import Around, Ended, carry_out, words_of
 from iceberg_assets.profiles import Listed, Profile
 from iceberg_assets.spark import Session, shared
 from iceberg_assets.spec import Attempt
@@ -30,9 +30,10 @@ class Begun:
 
 @dataclass(frozen=True)
 class Left:
-    """A table's turn is over."""
+    """A table's turn is over; ``error`` is what broke it off, where that is no operation's own outcome."""
 
     table: Name
+    error: str | None = None
 
 
 Event = Surveyed | Begun | Ended | Left
@@ -78,13 +79,16 @@ def run(
     events, waited_for = SimpleQueue[Event](), 0
 
     def work(found: Surveyed) -> None:
+        error = None
         try:
             if not stop.is_set():
                 events.put(Begun(found.table))
                 for ended in carry_out(around, found):
                     events.put(ended)
+        except BaseException as broke:  # noqa: BLE001 (nobody asks this thread what it raised)
+            error = words_of(broke)
         finally:
-            events.put(Left(found.table))
+            events.put(Left(found.table, error))
 
     with _threads(settings.parallelism, stop) as threads:
         for one in objects:

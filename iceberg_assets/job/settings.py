@@ -23,11 +23,11 @@ from iceberg_assets.spec.policy import (
     SortOrderText,
 )
 from iceberg_assets.spec.table import format_identifier
-from iceberg_assets.spec.units import Age, format_age
+from iceberg_assets.spec.units import Age, Number, Whole, format_age
 
 Names = tuple[Annotated[Name, BeforeValidator(parse_name)], ...]
 # A hundred years: more is a slip of the hand, and no date can be counted back from it.
-Days = Annotated[float, Field(ge=0, le=36_500)]
+Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 
 class ExpireSnapshots(SpecModel):
@@ -37,7 +37,7 @@ class ExpireSnapshots(SpecModel):
     """
 
     enabled: bool = True
-    retain_last: int | None = Field(default=None, ge=1)
+    retain_last: Whole | None = Field(default=None, ge=1)
     older_than_days: Days | None = None
 
 
@@ -97,7 +97,7 @@ class RemoveOrphanFiles(SpecModel):
 
     enabled: bool = True
     older_than_days: Days = 3
-    max_files_per_record: int = Field(default=100, ge=1)
+    max_files_per_record: Whole = Field(default=100, ge=1)
 
     @field_validator("older_than_days")
     @classmethod
@@ -119,7 +119,7 @@ class Lock(SpecModel):
     """IOMETE's lock in a table property. Each table is maintained under a lease in any case."""
 
     enabled: bool = False
-    ttl_seconds: int = Field(default=172_800, ge=1)
+    ttl_seconds: Whole = Field(default=172_800, ge=1)
 
 
 class OwnSettings(SpecModel):
@@ -135,7 +135,7 @@ class OwnSettings(SpecModel):
     orphans: Annotated[
         Literal["off", "quarantine", "remove"], BeforeValidator(lambda value: "off" if value is False else value)
     ] = "quarantine"
-    max_share: float = Field(default=Orphans().max_share, gt=0, le=1)
+    max_share: Number = Field(default=Orphans().max_share, gt=0, le=1)
 
 
 class Operations(SpecModel):
@@ -187,8 +187,8 @@ class JobSettings(Operations):
     databases: Names = ()
     table_include: Names = ()
     table_exclude: Names = ()
-    stats_batch_size: int = Field(default=100, ge=1)
-    parallelism: int = Field(default=4, ge=1)
+    stats_batch_size: Whole = Field(default=100, ge=1)
+    parallelism: Whole = Field(default=4, ge=1)
     gc_handling: GcHandling = GcHandling()
     lock: Lock = Lock()
     iceberg_assets: OwnSettings = OwnSettings()

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from iceberg_assets.health import TableHealth
-from iceberg_assets.job.run import Event
+from iceberg_assets.job.run import Event, Left
 from iceberg_assets.job.survey import Surveyed
 from iceberg_assets.job.table import Ended
 from iceberg_assets.spec import Operation, Status
+from iceberg_assets.spec.table import format_identifier
 
 NAMED = 20
 """So many tables that need somebody are named; what is on a page has to stay readable."""
@@ -54,10 +55,11 @@ def _snapshot(health: TableHealth | None) -> int | None:
 
 @dataclass
 class TableSummary:
-    """One table: what was seen of it, and what was done."""
+    """One table: what was seen of it, what was done, and what broke its turn off."""
 
     looked: Surveyed
     steps: list[Step] = field(default_factory=list)
+    error: str | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -70,7 +72,7 @@ class TableSummary:
         ended = {(step.operation, day) for step in self.steps for day in step.dates}
         first: dict[Verdict, bool] = {
             "on_hold": any(step.on_hold for step in self.steps),
-            "failed": Status.FAILED in found,
+            "failed": self.error is not None or Status.FAILED in found,
             "partial": Status.PARTIAL in found,
             "unfinished": asked != ended,
             "waiting": any(step.passing for step in self.steps),
@@ -85,7 +87,8 @@ class TableSummary:
     def reason(self) -> str:
         """Why, with numbers."""
         bad = [step for step in self.steps if step.status not in (Status.DONE, Status.NOTHING_TO_DO)]
-        return "; ".join(f"{step.operation.value}: {step.reason}" for step in bad or self.steps) or self.looked.reason
+        said = [f"{step.operation.value}: {step.reason}" for step in bad or self.steps]
+        return "; ".join([self.error, *said] if self.error else said) or self.looked.reason
 
 
 @dataclass
@@ -100,11 +103,20 @@ class Summary:
             self.tables[event.name] = TableSummary(event)
         elif isinstance(event, Ended):
             self.tables[event.name].steps.append(Step.of(event))
+        elif isinstance(event, Left):
+            self.tables[format_identifier(event.table)].error = event.error
 
     @property
     def counts(self) -> Counter[str]:
-        """How many tables and views there are of each verdict."""
-        return Counter(one.verdict for one in self.tables.values())
+        """How many tables and views there are of each verdict, none included."""
+        counts = Counter[str](dict.fromkeys(get_args(Verdict), 0))
+        counts.update(one.verdict for one in self.tables.values())
+        return counts
+
+    @property
+    def counted(self) -> str:
+        """The same for people, of the verdicts that there are."""
+        return ", ".join(f"{number} {one.replace('_', ' ')}" for one, number in self.counts.items() if number)
 
     @property
     def bad(self) -> dict[str, TableSummary]:

@@ -114,9 +114,14 @@ def survey(
     except NoSuchTableError:
         return Surveyed(name, "skipped", "dropped since it was listed")
     except IcebergAssetsError as error:
-        return Surveyed(name, "failed", str(error)[:_LONGEST_REASON])
+        return Surveyed(name, "failed", _in_a_line(str(error)))
     except Exception as error:  # noqa: BLE001 (a table may be broken in any way, and the others have their turn)
-        return Surveyed(name, "failed", f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+        return Surveyed(name, "failed", _in_a_line(f"{type(error).__name__}: {error}"))
+
+
+def _in_a_line(said: str) -> str:
+    """A reason is a line of the list of tables, however an engine breaks its own."""
+    return " ".join(said.split())[:_LONGEST_REASON]
 
 
 def _planned(

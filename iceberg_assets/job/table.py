@@ -152,7 +152,7 @@ def _operate(
     except TableDroppedError:
         return ended(Outcome(operation, Status.SKIPPED, "dropped since it was looked at"))
     except Exception as error:  # noqa: BLE001 (as below)
-        return ended(Outcome(operation, Status.FAILED, _words(error)))
+        return ended(Outcome(operation, Status.FAILED, words_of(error)))
     try:
         # Who has the lease alone could put the table on hold.
         if not leased and (hold := standing_hold(around.profile, task.spec)):
@@ -161,7 +161,7 @@ def _operate(
         result = maintain(operation, around.spark, around.profile, task.spec, _asked(around, task, operation, days))
     except Exception as error:  # noqa: BLE001 (a table may be broken in any way, and the others have their turn)
         seconds = time.monotonic() - clock
-        reason = "dropped by somebody in the middle of it" if _is_gone(around.profile, task) else _words(error)
+        reason = "dropped by somebody in the middle of it" if _is_gone(around.profile, task) else words_of(error)
         return ended(Outcome(operation, Status.FAILED, reason, seconds=seconds))
     return Ended(
         found.table,
@@ -199,7 +199,7 @@ def _put_gc_back(around: Around, task: Task) -> None:
             with suppress(LeaseTakenError), at_work(around.spark, around.profile, task.spec, "gc.enabled put back"):
                 pass
     except Exception as error:  # noqa: BLE001 (the table's word stands, and the next run finds it)
-        _LOG.warning("%s: gc.enabled is still switched on: %s", task.spec.name, _words(error))
+        _LOG.warning("%s: gc.enabled is still switched on: %s", task.spec.name, words_of(error))
 
 
 def _is_gone(profile: Profile, task: Task) -> bool:
@@ -208,5 +208,6 @@ def _is_gone(profile: Profile, task: Task) -> bool:
     return False
 
 
-def _words(error: Exception) -> str:
+def words_of(error: BaseException) -> str:
+    """What is said of an error: its type, and its words as far as a page has room."""
     return f"{type(error).__name__}: {error}"[:_LONGEST_REASON]

@@ -42,11 +42,14 @@ def execute(spark: "SparkSession", statement: str) -> list[Any]:
 @contextmanager
 def told() -> Iterator[None]:
     """What Spark or Iceberg refuses within is an ``EngineError``."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
     try:
         yield
+    except Py4JNetworkError:
+        # Nobody answers any more: that is no refusal of the engine's.
+        raise
     except (PySparkException, Py4JError) as error:
         raise EngineError(str(error)) from error
 

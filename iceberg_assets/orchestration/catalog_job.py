@@ -180,8 +180,7 @@ def _pool(job: CatalogJob) -> str:
 
 
 def _counts(summary: Summary) -> str:
-    counts = ", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in summary.counts.items())
-    return f"{summary.counts.total()} tables and views: {counts}"
+    return f"{summary.counts.total()} tables and views: {summary.counted}"
 
 
 def _metadata(summary: Summary) -> dict[str, dg.MetadataValue]:

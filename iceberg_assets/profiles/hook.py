@@ -14,8 +14,14 @@ from iceberg_assets.spec.units import Age
 
 def _url(value: object) -> SecretStr | None:
     found = secret(value)
-    if found is not None and urlsplit(found.get_secret_value()).scheme not in ("http", "https"):
+    if found is None:
+        return None
+    parts = urlsplit(found.get_secret_value())
+    if parts.scheme not in ("http", "https"):
         raise ValueError("expected a URL that begins with http:// or https://")
+    # urllib takes them for a part of the host's name, and nobody would be told.
+    if "@" in parts.netloc:
+        raise ValueError("expected a URL without user and password: name a command that sends them, such as curl")
     return found
 
 

@@ -67,6 +67,12 @@ def of_service(profile: Profile, error: BaseException) -> str | None:
     # What is a sentence with its key already is not put into another one.
     if isinstance(error, FileNotFoundError | BadRequestError | ConfigurationError):
         return None
+    if _is_of_the_jvm(error):
+        return (
+            f"profile '{profile.name}': the JVM of Spark has ended while it was at work, killed or out of memory "
+            f"({type(error).__name__}). Nothing is lost: try again; if it stays so, give it more by "
+            "spark.driver.memory below spark, or ICEBERG_ASSETS_DRIVER_MEMORY"
+        )
     kind = type(error)
     known_by = f"{kind.__module__} {' '.join(one.__name__ for one in kind.__mro__)}: {error}"
     found = next((one for one in _SERVICES if one.signs.search(known_by)), None)
@@ -84,6 +90,14 @@ def of_service(profile: Profile, error: BaseException) -> str | None:
         f"profile '{profile.name}', {found.section}{f' at {at}' if at else ''}: {kind.__name__}: {said}. "
         f"Nothing is lost: try again; if it stays so, look at {found.keys} below {found.section}"
     )
+
+
+def _is_of_the_jvm(error: BaseException) -> bool:
+    """Whether nobody answers at the other end of Py4J: its socket is refused or broken, and no service's is."""
+    if not isinstance(error, ConnectionError) and type(error).__name__ != "Py4JNetworkError":
+        return False
+    frames = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(name.partition(".")[0] == "py4j" for name in frames)
 
 
 @contextmanager

@@ -56,6 +56,7 @@ def session(profile: Profile, build: "Callable[[dict[str, str]], SparkSession] |
     # Spark looks its own host name up, which fails or is slow on many machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     fetch_jars(profile)
+    _forget_a_dead_jvm()
     given = settings(profile)
     _require_room(profile, given)
     _start_jvm({name: value for name, value in given.items() if not is_sensitive(name, value)})
@@ -97,6 +98,25 @@ def _require_room(profile: Profile, given: Mapping[str, str]) -> None:
 def _is_same(one: str | None, other: str) -> bool:
     """Whether two values say the same; Spark spells a folder as Hadoop does."""
     return one == other or (one is not None and inside(one, other) and inside(other, one))
+
+
+def jvm_has_ended() -> bool:
+    """Whether this process had a JVM, and it is gone: most often the kernel killed it for its memory."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
+
+
+def _forget_a_dead_jvm() -> None:
+    """Let a session begin anew: PySpark would give the one whose JVM is gone for as long as the process lives."""
+    if not jvm_has_ended():
+        return
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
 
 
 def _start_jvm(public: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.procedure import argument_schema, option_text
 from iceberg_assets.spec.procedures import PROCEDURES
 from iceberg_assets.spec.sort_order import SortOrder, parse_sort_order
-from iceberg_assets.spec.units import Age
+from iceberg_assets.spec.units import Age, Number, Whole
 
 ORPHAN_FLOOR = timedelta(hours=24)
 """Iceberg's remove_orphan_files refuses a younger cut-off: files of a running write look like orphans."""
@@ -90,7 +90,7 @@ class Compact(SpecModel):
 class Manifests(SpecModel):
     """``rewrite_manifests``: due from ``min_count`` manifests on, where a rewrite would at least halve them."""
 
-    min_count: int = Field(default=20, ge=2)
+    min_count: Whole = Field(default=20, ge=2)
 
 
 class Protect(SpecModel):
@@ -118,7 +118,7 @@ class Expire(SpecModel):
     """
 
     older_than: Age | None = None
-    retain_last: int | None = Field(default=None, ge=1)
+    retain_last: Whole | None = Field(default=None, ge=1)
     minimum_age: Age = timedelta(hours=24)
     protect: Protect = Protect()
 
@@ -145,7 +145,7 @@ class Orphans(SpecModel):
 
     older_than: Age = timedelta(days=3)
     every: Age = timedelta(days=7)
-    max_share: float = Field(default=0.1, gt=0, le=1)
+    max_share: Number = Field(default=0.1, gt=0, le=1)
     quarantine: Quarantine | None = None
     prefix_mismatch_mode: Literal["ERROR", "IGNORE"] = "ERROR"
     equal_schemes: Mapping[str, str] = Field(default_factory=dict)
@@ -191,14 +191,14 @@ Severity = Literal["warn", "error"]
 class Count(SpecModel):
     """The most that is fine of something counted."""
 
-    max: int = Field(ge=0)
+    max: Whole = Field(ge=0)
     severity: Severity = "warn"
 
 
 class Ratio(SpecModel):
     """The most that is fine of a ratio; 0.3 are three in ten."""
 
-    max: float = Field(ge=0)
+    max: Number = Field(ge=0)
     severity: Severity = "warn"
 
 

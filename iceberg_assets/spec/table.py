@@ -13,7 +13,7 @@ from iceberg_assets.spec.landing import ambiguity
 from iceberg_assets.spec.model import SpecModel
 from iceberg_assets.spec.names import STATE_NAMESPACE, is_reserved
 from iceberg_assets.spec.policy import Checks, MaintenancePolicy
-from iceberg_assets.spec.units import Age, parse_age, parse_bytes
+from iceberg_assets.spec.units import Age, Whole, parse_age, parse_bytes
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
@@ -84,7 +84,7 @@ class PartitionField(SpecModel):
 
     col: str = Field(min_length=1)
     type: Literal["identity", "bucket", "truncate", "date"]
-    size: int | None = Field(default=None, ge=1)
+    size: Whole | None = Field(default=None, ge=1)
     func: Literal["year", "month", "day", "hour"] | None = None
 
     @model_validator(mode="after")

@@ -94,5 +94,14 @@ def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _no_flag(value: object) -> object:
+    # To pydantic true is 1: what was meant for another key would set this one.
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number, got {str(value).lower()}")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_flag)]
+Number = Annotated[float, BeforeValidator(_no_flag)]
 ByteSize = Annotated[int, BeforeValidator(parse_bytes)]
 Age = Annotated[timedelta, BeforeValidator(parse_age), PlainSerializer(format_age, return_type=str)]

@@ -181,6 +181,21 @@ def test_without_work_there_is_no_session_and_a_broken_table_is_named(job: Job) 
     summary = job.run(_no_spark, "iceberg_assets.orphans: off")
     assert job.verdicts(summary) == {"broken": "failed", "clean": "nothing_to_do"}
     assert list(summary.bad) == [job.name("broken")]
+    assert "\n" not in "".join(summary.complaints())
+
+
+def test_what_breaks_a_tables_turn_off_fails_the_job(job: Job) -> None:
+    """Not an error of an operation, which is its outcome: what ends the thread, and is nobody's."""
+    job.table("a", 6)
+    job.table("b", 6)
+
+    def session() -> Any:
+        raise SystemExit("no more threads")
+
+    summary = job.run(session, "iceberg_assets.orphans: off")
+    assert job.verdicts(summary) == {"a": "failed", "b": "failed"}
+    assert list(summary.complaints()) == [f"{job.name(one)}: failed: SystemExit: no more threads" for one in "ab"]
+    assert job.leases() == []
 
 
 def test_what_fails_or_is_dropped_in_the_middle_fails_the_job_after_the_others_had_their_turn(

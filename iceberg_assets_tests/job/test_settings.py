@@ -115,6 +115,14 @@ def test_a_condition_of_ones_own_says_what_is_at_rest(tmp_path: Path) -> None:
         ("catalog: lake, remove_orphan_files.older_than_days: 0.5", "expected at least 1, got 0.5"),
         ("catalog: lake, parallelism: 0", "parallelism: "),
         ("catalog: lake, table_include: [a..b]", "table_include.0: expected database.table"),
+        ('catalog: lake, table_include: [""]', "table_include.0: expected database.table"),
+        ('catalog: lake, databases: [a, // not "b"\n"", """"""]', "databases.2: expected database.table"),
+        ('catalog: lake, table_exclude: ["sales.*"]', "table_exclude.0: expected a name, and patterns are none"),
+        ('catalog: lake, include "common.conf"', "common.conf. File does not exist or cannot be read: put it there"),
+        ("catalog: lake, parallelism: true", "parallelism: expected a number, got true"),
+        ("catalog: lake, expire_snapshot.retain_last: true", "snapshot.retain_last: expected a number, got true"),
+        ("catalog: lake, expire_snapshot.older_than_days: false", "older_than_days: expected a number, got false"),
+        ("catalog: lake, iceberg_assets.max_share: true", "iceberg_assets.max_share: expected a number, got true"),
         ("catalog: lake, table_overrides.a.t.expire_snapsot.enabled: false", "a.t.expire_snapsot.enabled"),
         ("catalog: lake, table_overrides.a.t.expire_snapsot.enabled: false", "did you mean 'expire_snapshot'?"),
         ("catalog: lake, table_overrides.a.t.expire_snapshot: off", "table_overrides.a.t.expire_snapshot: "),
@@ -184,3 +192,16 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
     ]
     assert settings.of(("a", "sorted")).policy().compact.sort_order == "id"
     assert settings.of(("a", "packed")).policy().compact.sort_order is None
+
+
+def test_what_looks_like_a_list_in_a_text_or_a_comment_is_none(tmp_path: Path) -> None:
+    settings = written(
+        tmp_path,
+        """
+        catalog: lake   # [
+        databases: ["with[", b]   // ["", {
+        rewrite_data_files.where: "a = '[' OR b = \\"\\""
+        """,
+    )
+    assert settings.databases == (("with[",), ("b",))
+    assert settings.rewrite_data_files.where == "a = '[' OR b = \"\""

@@ -1,8 +1,10 @@
 """An error of a catalog or store names profile and key, whichever engine met it, and shows no secret."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from py4j.clientserver import ClientServerConnection, JavaParameters, PythonParameters
 
 from iceberg_assets.errors import ConfigurationError, ServiceError
 from iceberg_assets.profiles import Profile, load_profile, naming_the_service, of_service
@@ -58,3 +60,11 @@ def test_what_no_service_is_to_blame_for_stays_what_it_is(rest, error):
         raise error
     with pytest.raises(ConfigurationError), naming_the_service(rest):
         raise ConfigurationError("a sentence already, that mentions an S3Exception")
+
+
+def test_a_jvm_that_was_killed_is_not_taken_for_a_catalog_that_does_not_answer(rest):
+    nobody, properties = JavaParameters(port=9), SimpleNamespace(pool=None)
+    with pytest.raises(ServiceError, match="the JVM of Spark has ended") as told, naming_the_service(rest):
+        ClientServerConnection(nobody, PythonParameters(), properties, None).connect_to_java_server()
+    assert "spark.driver.memory" in str(told.value)
+    assert "catalog" not in str(told.value)

@@ -95,6 +95,9 @@ def test_a_table_without_a_source_is_accepted():
         ({"dates": {"column": "t", "start": "2014-01-01", "end": "2013-01-01"}}, ["end 2013-01-01 lies before start"]),
         ({"source": None}, ["derive needs a source"]),
         ({"checks": {"small_files": {"max": -1}}}, ["checks.small_files.max"]),
+        ({"checks": {"small_files": {"max": True}}}, ["checks.small_files.max: expected a number, got true"]),
+        ({"maintenance": {"expire": {"retain_last": True}}}, ["expire.retain_last: expected a number, got true"]),
+        ({"maintenance": {"orphans": {"max_share": True}}}, ["orphans.max_share: expected a number, got true"]),
         ({"properties": {"a": [1]}}, ["properties: a: expected a text, a number or true/false"]),
     ],
 )
