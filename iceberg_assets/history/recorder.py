@@ -70,6 +70,9 @@ class Recorder:
                 self._write()
 
     def _write(self) -> None:
+        # Of nothing to write, nothing is missing: who may not write to the profile is told why once.
+        if not self._records and not self._failures:
+            return
         try:
             self.profile.require_writable()
             write_records(self.profile, self._records)

@@ -92,5 +92,6 @@ def test_a_shadow_writes_down_what_it_would_do_and_touches_nothing(lake, tmp_pat
 def test_a_profile_of_production_is_refused_from_another_place(lake, tmp_path):
     guarded = with_more(lake, production={"hosts": ["another-host"]})
     with pytest.raises(ConfigurationError, match=r"production\.hosts \(another-host\)"):
-        maintained(guarded, tmp_path, [])
+        maintained(guarded, tmp_path, told := [])
+    assert not told, "no history was to be written"
     assert not read_records(lake, Wanted())
