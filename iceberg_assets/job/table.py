@@ -17,7 +17,7 @@ from iceberg_assets.job.task import Task
 from iceberg_assets.maintenance import GC_BEFORE, Asked, LeaseTakenError, at_work, maintain, standing_hold
 from iceberg_assets.maintenance.lease import one_lease
 from iceberg_assets.profiles import Profile
-from iceberg_assets.spark import Session
+from iceberg_assets.spark import Session, jvm_has_ended
 from iceberg_assets.spec import Operation, Outcome, Status
 from iceberg_assets.spec.procedure import Value
 from iceberg_assets.spec.table import format_identifier
@@ -161,6 +161,10 @@ def _operate(
         result = maintain(operation, around.spark, around.profile, task.spec, _asked(around, task, operation, days))
     except Exception as error:  # noqa: BLE001 (a table may be broken in any way, and the others have their turn)
         seconds = time.monotonic() - clock
+        # A signal to the whole service ends both: that is no failure of the table's.
+        if around.stop.is_set() and jvm_has_ended(patience=5):
+            gone = "stopped, and Spark's JVM with it"
+            return ended(Outcome(operation, Status.SKIPPED, gone, retryable=True, seconds=seconds))
         reason = "dropped by somebody in the middle of it" if _is_gone(around.profile, task) else words_of(error)
         return ended(Outcome(operation, Status.FAILED, reason, seconds=seconds))
     return Ended(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from iceberg_assets.profiles import load_profile
 from iceberg_assets.spark.pool import shared
 from iceberg_assets.spark.query import QueryResult, query
-from iceberg_assets.spark.session import Session, session
+from iceberg_assets.spark.session import Session, jvm_has_ended, session
 from iceberg_assets.spark.sql import call, literal, quote
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ __all__ = [
     "QueryResult",
     "Session",
     "call",
+    "jvm_has_ended",
     "literal",
     "query",
     "quote",

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,12 +101,18 @@ def _is_same(one: str | None, other: str) -> bool:
     return one == other or (one is not None and inside(one, other) and inside(other, one))
 
 
-def jvm_has_ended() -> bool:
-    """Whether this process had a JVM, and it is gone: most often the kernel killed it for its memory."""
+def jvm_has_ended(patience: float = 0) -> bool:
+    """Whether this process had a JVM, and it is gone: most often the kernel killed it for its memory.
+
+    Args:
+        patience: so many seconds it may take to go: its socket is closed before.
+    """
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
-    return process is not None and process.poll() is not None
+    with suppress(subprocess.TimeoutExpired):
+        return process is not None and process.wait(patience) is not None
+    return False
 
 
 def _forget_a_dead_jvm() -> None:

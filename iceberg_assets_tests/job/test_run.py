@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -195,6 +196,28 @@ def test_what_breaks_a_tables_turn_off_fails_the_job(job: Job) -> None:
     summary = job.run(session, "iceberg_assets.orphans: off")
     assert job.verdicts(summary) == {"a": "failed", "b": "failed"}
     assert list(summary.complaints()) == [f"{job.name(one)}: failed: SystemExit: no more threads" for one in "ab"]
+    assert job.leases() == []
+
+
+def test_a_jvm_that_a_signal_ended_with_the_run_is_no_failure_of_a_table(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a service manager, which sends it to every process of the service."""
+    from pyspark import SparkContext
+
+    job.table("a", 6)
+    stop = threading.Event()
+    with subprocess.Popen(["true"]) as jvm:
+        jvm.wait()
+
+    def session() -> Any:
+        stop.set()
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=jvm))
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    summary = job.run(session, "iceberg_assets.orphans: off", stop=stop)
+    assert (job.verdicts(summary), summary.bad) == ({"a": "unfinished"}, {})
+    assert "stopped, and Spark's JVM with it" in summary.tables[job.name("a")].reason
     assert job.leases() == []
 
 
