@@ -58,6 +58,8 @@ def compact(
         return Maintained(before, before, {day: one for day, one in outcomes.items() if one})
     try:
         with at_work(spark, profile, spec, Operation.COMPACT.value) as held:
+            # A session that has yet to begin takes a minute, in which dates may become restless.
+            spark()
             # What was seen before may have been another maintainer's work, half done.
             before = health = health_of(profile, spec, before)
             done: dict[date, Outcome] = {}

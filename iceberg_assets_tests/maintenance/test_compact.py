@@ -1,5 +1,6 @@
 """What the rule names is what the engine rewrites, whatever the table's dates are made of."""
 
+import time
 from collections import Counter
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from iceberg_assets.health.entries import read_entries
 from iceberg_assets.maintenance import compact, health_of
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import Status, TableSpec
+from iceberg_assets.spec.policy import MaintenancePolicy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,3 +98,23 @@ def test_where_nothing_is_due_no_spark_is_asked_for(spark, profile, namespace):
 
     again = compact(no_session, profile, spec, [FIRST, SECOND, date(2024, 2, 1)], now=NOW)
     assert {outcome.status for outcome in again.outcomes.values()} == {Status.NOTHING_TO_DO}
+
+
+def test_a_date_that_is_written_to_while_the_session_begins_is_left_alone(spark, profile, namespace):
+    """A JVM takes a minute to begin, and a rewrite after it makes a delete of the user's fail."""
+    spec = table_of(spark, namespace, "ts", "TIMESTAMP", "PARTITIONED BY (days(ts))")
+    quiet = {**spec.maintenance.model_dump(), "quiet_for": "1s"}
+    spec = spec.model_copy(update={"maintenance": MaintenancePolicy.model_validate(quiet)})
+    begun = []
+
+    def begin() -> "SparkSession":
+        if not begun:
+            begun.append(
+                spark.sql(f"INSERT INTO {quote('local', *spec.table)} VALUES (9, TIMESTAMP '{SECOND} 11:00:00')")
+            )
+        return spark
+
+    time.sleep(1)
+    outcome = compact(begin, profile, spec, [SECOND], now=datetime.now(UTC)).outcomes[SECOND]
+    assert (outcome.status, outcome.retryable) == (Status.SKIPPED, True), outcome.reason
+    assert "data was added at" in outcome.reason
