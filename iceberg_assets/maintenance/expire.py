@@ -9,6 +9,7 @@ from typing import cast
 from pyiceberg.table import Table
 
 from iceberg_assets.health import TableHealth
+from iceberg_assets.health.entries import naming_the_table
 from iceberg_assets.health.expiry import (
     EPOCH,
     against_protection,
@@ -138,7 +139,8 @@ def foretell_expiry(
         return Preview(_NAME, False, foreseen.obstacle or _kept(health, foreseen), notes=notes)
     going = frozenset(snapshot.id for snapshot in foreseen.going)
     which = "that were named" if only else f"before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z}"
-    removes = _only_held_by(load(profile, spec), going)
+    with naming_the_table(spec.name):
+        removes = _only_held_by(load(profile, spec), going)
     return Preview(
         _NAME,
         True,

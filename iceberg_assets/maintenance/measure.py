@@ -11,7 +11,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_assets.errors import TableDroppedError
-from iceberg_assets.health.entries import read_entries
+from iceberg_assets.health.entries import manifests_of, read_entries
 from iceberg_assets.maintenance.content import content
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
@@ -180,5 +180,5 @@ def _rows(spark: "SparkSession", profile: Profile, spec: TableSpec, snapshot_id:
 def live_files(table: Table, snapshot_id: int) -> Counter[str]:
     """The paths of the data and delete files that a snapshot's manifests list as live, each as often as it is there."""
     snapshot = table.snapshot_by_id(snapshot_id)
-    manifests = snapshot.manifests(table.io) if snapshot else []
+    manifests = manifests_of(snapshot, table.io) if snapshot else []
     return Counter(entry.path for one in manifests for entry in read_entries(table.io, one, None))
