@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+COUNTS_OF_FILES = ("added-data-files", "added-delete-files", "deleted-data-files", "removed-delete-files")
+"""Figures of a summary: the files that a commit put in or took out."""
+
 _PAUSES = (1, 4, 10, 15)
 """Seconds."""
 
