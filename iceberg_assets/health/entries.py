@@ -1,7 +1,9 @@
 """One manifest as plain rows: what health needs of each live file, and nothing else of what Avro holds."""
 
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
@@ -13,9 +15,11 @@ from pyiceberg.avro.resolver import construct_reader, resolve_reader
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DATA_FILE_TYPE, MANIFEST_ENTRY_SCHEMAS, ManifestEntryStatus, ManifestFile
 from pyiceberg.schema import Schema
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IntegerType, NestedField, StructType
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
+from iceberg_assets.errors import TableUnreadableError
 from iceberg_assets.health.unit import Kind, day_span
 
 POSITION_DELETES, EQUALITY_DELETES = 1, 2
@@ -67,6 +71,21 @@ class Entry(NamedTuple):
     last: int | None
 
 
+# What decoders raise at bytes that are no Avro: none of them names the file.
+_GARBLED = (ArithmeticError, AssertionError, EOFError, LookupError, SystemError, TypeError, ValueError, zlib.error)
+
+
+def manifests_of(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
+    """The manifests that a snapshot lists.
+
+    Raises:
+        FileNotFoundError: its manifest list does not exist.
+        TableUnreadableError: it is no Avro file, or a part of one.
+    """
+    with _naming("manifest list", snapshot.manifest_list):
+        return snapshot.manifests(io)
+
+
 def read_entries(io: FileIO, manifest: ManifestFile, bounds_of: tuple[int, Kind] | None) -> list[Entry]:
     """The live files of one manifest, in its order.
 
@@ -74,9 +93,47 @@ def read_entries(io: FileIO, manifest: ManifestFile, bounds_of: tuple[int, Kind]
         io: that reads it.
         manifest: as the snapshot's manifest list has it.
         bounds_of: field id and type of the column whose bounds are wanted; None where the partition tells the date.
+
+    Raises:
+        FileNotFoundError: it does not exist.
+        TableUnreadableError: it is no Avro file, or a part of one.
     """
-    with _Manifest(io.new_input(manifest.manifest_path)) as records:
+    path = manifest.manifest_path
+    with _naming("manifest", path), _Manifest(io.new_input(path)) as records:
         return [_entry(record, manifest, bounds_of) for record in records if record[0] != ManifestEntryStatus.DELETED]
+
+
+@contextmanager
+def _naming(what: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except _GARBLED as error:
+        raise _unreadable(f"the {what} {path} cannot be read ({type(error).__name__}: {error})") from error
+
+
+@contextmanager
+def naming_the_table(name: str) -> Iterator[None]:
+    """A file of the metadata that is not there becomes one sentence.
+
+    Raises:
+        TableUnreadableError: it is not.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise _unreadable(f"{name}: a file of its metadata is missing: {error}") from error
+
+
+def _unreadable(what: str) -> TableUnreadableError:
+    """The error about a file of the metadata that the table cannot be told without, and the way out.
+
+    Args:
+        what: is wrong with which file.
+    """
+    return TableUnreadableError(
+        f"{what}. Bring it back from where it is kept; without it, either put main back to a snapshot that does not "
+        "need it (CALL system.rollback_to_snapshot) or, where older snapshots alone do, expire those"
+    )
 
 
 _HEADER = construct_reader(META_SCHEMA, {-1: AvroFileHeader})

@@ -37,7 +37,7 @@ def expire_arguments(
     readers = (snapshot.committed_at for snapshot in protected_by(health, policy.protect).values())
     older_than = min([older_than, *readers, *([keep_from] if keep_from is not None else [])])
     retain_last = policy.retain_last or max(1, whole_number(properties, "history.expire.min-snapshots-to-keep", 1))
-    return _whole_milliseconds(older_than), retain_last
+    return whole_milliseconds(older_than), retain_last
 
 
 def expirable(
@@ -50,7 +50,7 @@ def expirable(
     leads to goes when it is older than the cut-off.
     """
     older_than, retain_last = expire_arguments(health, policy, now, keep_from)
-    now = _whole_milliseconds(now)
+    now = whole_milliseconds(now)
     by_id = {snapshot.id: snapshot for snapshot in health.snapshots}
     kept: set[int] = set()
     reached: set[int] = set()
@@ -165,6 +165,6 @@ def _ancestry(snapshot_id: int | None, by_id: Mapping[int, Snapshot]) -> Iterato
         snapshot_id = by_id[snapshot_id].parent_id
 
 
-def _whole_milliseconds(moment: datetime) -> datetime:
+def whole_milliseconds(moment: datetime) -> datetime:
     """Iceberg's clock: what it compares has no smaller part."""
     return moment - (moment - EPOCH) % timedelta(milliseconds=1)

@@ -3,6 +3,7 @@
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from math import inf
@@ -21,7 +22,7 @@ from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.health.by_date import health_by_date, small_files, small_files_waiting
 from iceberg_assets.health.cache import ManifestCache
 from iceberg_assets.health.deletes import DeleteIndex, delete_fact
-from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, read_entries
+from iceberg_assets.health.entries import EQUALITY_DELETES, Entry, manifests_of, naming_the_table, read_entries
 from iceberg_assets.health.facts import DataFile, DeleteFile, Grain, Manifest, Ref, Snapshot, SpecField, TableHealth
 from iceberg_assets.health.pointers import open_catalog
 from iceberg_assets.health.rewrite_rule import rule
@@ -60,19 +61,16 @@ def read_health(
     Raises:
         ServiceError: the catalog or the store refused, or did not answer.
         ConfigurationError: the table's column of dates is absent or has no dates, or its rewrite options are refused.
-        FileNotFoundError: a manifest that the current snapshot lists does not exist.
+        TableUnreadableError: a manifest that the current snapshot lists does not exist, or cannot be read.
         TimeoutError: the deadline passed.
     """
     for look in range(1, _LOOKS + 1):
-        try:
-            with naming_the_service(profile):
-                table = loaded if loaded and look == 1 else _load(profile, spec)
-                if table is None:
-                    return None
-                return _health(table, spec, before, cache, datetime.now(UTC), deadline, branch)
-        except FileNotFoundError:
-            if look == _LOOKS:
-                raise
+        missing = naming_the_table(spec.name) if look == _LOOKS else suppress(FileNotFoundError)
+        with missing, naming_the_service(profile):
+            table = loaded if loaded and look == 1 else _load(profile, spec)
+            if table is None:
+                return None
+            return _health(table, spec, before, cache, datetime.now(UTC), deadline, branch)
     raise AssertionError("unreachable")
 
 
@@ -96,7 +94,7 @@ def _health(
     current = table.snapshot_by_name(branch)
     if current is None and branch != MAIN_BRANCH:
         raise ConfigurationError(f"{spec.name} has no branch '{branch}'; it has {', '.join(metadata.refs) or 'none'}")
-    listed = current.manifests(table.io) if current else []
+    listed = manifests_of(current, table.io) if current else []
     column = _DateColumn(metadata, spec)
     snapshots = _snapshots(metadata)
     known = _known_files(before, table, listed, spec) if before else {}

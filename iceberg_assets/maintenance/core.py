@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # No path has it.
 _BETWEEN = "\0"
+# No snapshot has it: Iceberg's ids are above zero.
+_NO_SNAPSHOT = 0
 
 
 def at_hand() -> bool:
@@ -41,16 +43,14 @@ def rewrite_manifests(spark: "SparkSession", profile: Profile, spec: TableSpec) 
         _load(spark, profile, spec).rewriteManifests().clusterBy(_always_the_same(spark)).commit()
 
 
-def expire(
-    spark: "SparkSession", profile: Profile, spec: TableSpec, older_than: datetime, retain_last: int, oldest: int
-) -> None:
+def expire(spark: "SparkSession", profile: Profile, spec: TableSpec, older_than: datetime, retain_last: int) -> None:
     """Expire snapshots and delete the files that only they reach (``org.apache.iceberg.ExpireSnapshots``).
 
-    Manifests are read one by one, and the paths of all files that are looked at are held by the driver.
+    Manifests are read one by one, and the paths of all files that are looked at are held by the driver. The table has
+    to have a snapshot that stays.
 
     Args:
         older_than, retain_last: as of the procedure.
-        oldest: the id of a snapshot that goes by them.
 
     Raises:
         EngineError: Iceberg refused.
@@ -59,7 +59,8 @@ def expire(
         change = _load(spark, profile, spec).expireSnapshots()
         milliseconds = int((older_than - EPOCH).total_seconds() * 1000)
         # Without an id Iceberg leaves the files that the oldest snapshot to stay has removed (IncrementalFileCleanup).
-        change.expireSnapshotId(oldest).expireOlderThan(milliseconds).retainLast(retain_last).commit()
+        # With that of a snapshot it goes whatever keeps it by now: a branch that somebody has just made, for example.
+        change.expireSnapshotId(_NO_SNAPSHOT).expireOlderThan(milliseconds).retainLast(retain_last).commit()
 
 
 def reachable(spark: "SparkSession", profile: Profile, spec: TableSpec) -> Iterator[str]:

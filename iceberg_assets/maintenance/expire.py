@@ -9,6 +9,7 @@ from typing import cast
 from pyiceberg.table import Table
 
 from iceberg_assets.health import TableHealth
+from iceberg_assets.health.entries import naming_the_table
 from iceberg_assets.health.expiry import (
     EPOCH,
     against_protection,
@@ -25,7 +26,7 @@ from iceberg_assets.maintenance.engine import EngineError, execute, refused
 from iceberg_assets.maintenance.garbage import forbidden
 from iceberg_assets.maintenance.lease import Lease
 from iceberg_assets.maintenance.maintained import Maintained, health_of, on_the_table, without_leftovers
-from iceberg_assets.maintenance.measure import load
+from iceberg_assets.maintenance.measure import COUNTS_OF_FILES, load
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, call, quote
@@ -93,8 +94,8 @@ def expire_snapshots(
         try:
             # Whether the session is a remote one is known once it has begun.
             session = spark()
-            if not arguments and foreseen.going and _is_small(before) and core.at_hand():
-                core.expire(session, profile, spec, foreseen.cut_off, foreseen.retain_last, oldest=foreseen.going[0].id)
+            if not arguments and foreseen.going and is_small(before) and core.at_hand():
+                core.expire(session, profile, spec, foreseen.cut_off, foreseen.retain_last)
             else:
                 for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
                     execute(session, _statement(profile, spec, cut_off, foreseen.retain_last, arguments))
@@ -138,7 +139,8 @@ def foretell_expiry(
         return Preview(_NAME, False, foreseen.obstacle or _kept(health, foreseen), notes=notes)
     going = frozenset(snapshot.id for snapshot in foreseen.going)
     which = "that were named" if only else f"before {foreseen.cut_off:%Y-%m-%d %H:%M:%S %Z}"
-    removes = _only_held_by(load(profile, spec), going)
+    with naming_the_table(spec.name):
+        removes = _only_held_by(load(profile, spec), going)
     return Preview(
         _NAME,
         True,
@@ -151,14 +153,14 @@ def foretell_expiry(
     )
 
 
-def _is_small(health: TableHealth) -> bool:
+def is_small(health: TableHealth) -> bool:
     """Whether the driver can look through all that the snapshots reach, which their summaries tell of."""
+    told = [one.summary.get(key, "0") for one in health.snapshots for key in COUNTS_OF_FILES]
+    # A snapshot that does not say, or says no number, may have changed any number of files.
+    if not all(one.operation for one in health.snapshots) or not all(map(str.isdecimal, told)):
+        return False
     held = len(health.files) + len(health.deletes) + len(health.snapshots) * (1 + len(health.manifests))
-    changed = (int(one.summary.get(key, 0)) for one in health.snapshots for key in _CHANGED)
-    return all(one.operation for one in health.snapshots) and held + sum(changed) <= _FEW
-
-
-_CHANGED = ("added-data-files", "added-delete-files", "deleted-data-files", "removed-delete-files")
+    return health.snapshot_id is not None and held + sum(map(int, told)) <= _FEW
 
 
 def _kept_for_appends(profile: Profile, spec: TableSpec) -> datetime | None:

@@ -13,7 +13,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_assets.errors import TableDroppedError
-from iceberg_assets.health.entries import read_entries
+from iceberg_assets.health.entries import manifests_of, read_entries
 from iceberg_assets.maintenance.content import content
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, quote
@@ -23,6 +23,9 @@ from iceberg_assets.tables.target import existing_target
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
+COUNTS_OF_FILES = ("added-data-files", "added-delete-files", "deleted-data-files", "removed-delete-files")
+"""Figures of a summary: the files that a commit put in or took out."""
 
 _PAUSES = (1, 4, 10, 15)
 """Seconds."""
@@ -177,7 +180,7 @@ def _compare(
         # The parent may lack a column that the condition names.
         where = None
     pair = (_rows(spark(), profile, spec, one.snapshot_id, where) for one in (parent, snapshot))
-    if not any(summary_of(snapshot, key) for key in _CHANGED):
+    if not any(summary_of(snapshot, key) for key in COUNTS_OF_FILES):
         # Manifests alone: totals are copied from the summary before, and tell nothing.
         before = after = int(summary_of(snapshot, "total-records") or 0)
         others = _other_files(table, parent.snapshot_id, snapshot.snapshot_id)
@@ -207,9 +210,6 @@ def _other_files(table: Table, parent_id: int, snapshot_id: int) -> str:
     return f"{counts}: {', '.join([*lost, *came][:5])}"
 
 
-_CHANGED = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
-
-
 def _live_rows(snapshot: Snapshot) -> int | None:
     """Rows by the summary; None where it does not tell: no total, or delete files that hide some of them."""
     total, deletes = summary_of(snapshot, "total-records"), summary_of(snapshot, "total-delete-files")
@@ -224,5 +224,5 @@ def _rows(spark: "SparkSession", profile: Profile, spec: TableSpec, snapshot_id:
 def live_files(table: Table, snapshot_id: int) -> Counter[str]:
     """The paths of the data and delete files that a snapshot's manifests list as live, each as often as it is there."""
     snapshot = table.snapshot_by_id(snapshot_id)
-    manifests = snapshot.manifests(table.io) if snapshot else []
+    manifests = manifests_of(snapshot, table.io) if snapshot else []
     return Counter(entry.path for one in manifests for entry in read_entries(table.io, one, None))

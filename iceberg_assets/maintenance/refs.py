@@ -1,10 +1,11 @@
 """Where main, or another branch, would be moved to by a rollback, a pick, a publication or a fast-forward. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from iceberg_assets.health import Snapshot, TableHealth
+from iceberg_assets.health.expiry import whole_milliseconds
 from iceberg_assets.maintenance.preview import Preview
 from iceberg_assets.spec.procedure import Value
 
@@ -46,9 +47,12 @@ def foretell_move(
     leaving = tuple(one.id for one in _ancestry(health, before) if one.id not in stays) if move.head is not None else ()
     target = f"to {move.head}" if move.head is not None else f"to a new snapshot with the changes of {move.source}"
     lost = f", {len(leaving)} snapshots leave it" if leaving else ""
+    replaces = any(one.id == move.source and one.operation != "append" for one in health.snapshots)
     notes = (
         ("raw files that these brought can come again: iceberg-assets ledger forget TABLE --after-rollback",)
         if leaving and move.branch == "main"
+        else ("Iceberg refuses it where main changed a partition that it replaces",)
+        if replaces
         else ()
     )
     details = {"iceberg/head_before": str(before), "iceberg/head_after": str(move.head or "new")}
@@ -67,7 +71,10 @@ def _rollback_to_timestamp(health: TableHealth, values: Mapping[str, Value], now
     given = values["timestamp"]
     moment = now - given if isinstance(given, timedelta) else given
     assert isinstance(moment, datetime)
-    found = next((one for one in _ancestry(health, health.snapshot_id) if one.committed_at < moment), None)
+    # SetSnapshotOperation: by time and not by ancestry, which differ where clocks do; and in whole milliseconds.
+    moment = whole_milliseconds(moment)
+    before = (one for one in _ancestry(health, health.snapshot_id) if one.committed_at < moment)
+    found = max(before, key=lambda one: one.committed_at, default=None)
     if found is None:
         return Move("main", None, refusal=f"no ancestor of main is older than {moment:%Y-%m-%d %H:%M:%S %Z}")
     return Move("main", found.id)
@@ -99,17 +106,34 @@ def _pick(health: TableHealth, wanted: int) -> Move:
     move = _existing(health, "main", wanted)
     if move.refusal:
         return move
-    own = list(_ancestry(health, health.snapshot_id))
     (picked,) = (one for one in health.snapshots if one.id == wanted)
-    if any(one.id == wanted or one.summary.get("source-snapshot-id") == str(wanted) for one in own):
-        return Move("main", None, refusal=f"the changes of snapshot {wanted} are in main already")
-    # CherryPickOperation: it fast-forwards where the snapshot continues main's head, and applies no other changes.
-    if picked.parent_id == health.snapshot_id:
-        return move
-    if picked.operation != "append" and picked.summary.get("replace-partitions") != "true":
-        kind = f"snapshot {wanted} is of operation {picked.operation or 'unknown'}, and does not continue main's head"
-        return Move("main", None, refusal=f"{kind}: then only appends and dynamic overwrites can be picked")
-    return Move("main", None, source=wanted)
+    if refusal := _not_to_pick(picked, list(_ancestry(health, health.snapshot_id))):
+        return Move("main", None, refusal=refusal)
+    # CherryPickOperation: it fast-forwards where the snapshot continues main's head.
+    return move if picked.parent_id == health.snapshot_id else Move("main", None, source=wanted)
+
+
+def _not_to_pick(picked: Snapshot, own: Sequence[Snapshot]) -> str:
+    """Why a snapshot cannot be picked: the rules of CherryPickOperation; empty: it can.
+
+    Args:
+        own: main's head and its ancestors.
+    """
+    known = {one.id for one in own}
+    if picked.id in known or any(one.summary.get("source-snapshot-id") == str(picked.id) for one in own):
+        return f"the changes of snapshot {picked.id} are in main already"
+    overwrites = picked.summary.get("replace-partitions") == "true"
+    applied = picked.operation == "append" or overwrites
+    # What was staged with an id is published once, by whichever snapshot.
+    wap_id, ways = picked.summary.get("wap.id"), ("wap.id", "published-wap-id")
+    if applied and wap_id and any(one.summary.get(way) == wap_id for one in own for way in ways):
+        return f"changes that were staged with wap.id '{wap_id}' are in main already"
+    if not applied and picked.parent_id != (own[0].id if own else None):
+        kind = f"snapshot {picked.id} is of operation {picked.operation or 'unknown'} and does not continue main's head"
+        return f"{kind}: then only appends and dynamic overwrites can be picked"
+    if overwrites and picked.parent_id is not None and picked.parent_id not in known:
+        return f"snapshot {picked.id} overwrites what main does not have: it was not made from it"
+    return ""
 
 
 def _fast_forward(health: TableHealth, values: Mapping[str, Value], _: datetime) -> Move:

@@ -135,6 +135,8 @@ def _words(snapshot: Snapshot) -> str:
     counts = {
         "added-data-files": "data files added",
         "deleted-data-files": "removed",
+        "added-delete-files": "delete files added",
+        "removed-delete-files": "delete files removed",
         "added-records": "rows added",
         "deleted-records": "removed",
     }

@@ -1,6 +1,7 @@
 """The declared table as the two engines address it."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, timedelta
 
 from pyiceberg.exceptions import BadRequestError, NoSuchTableError
@@ -9,6 +10,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import DateType, TimestampType
 
 from iceberg_assets.errors import ConfigurationError, ServiceError, TableDroppedError, TableUnreadableError
+from iceberg_assets.health import metadata_pointers
 from iceberg_assets.profiles import Profile, of_service, shown_cause
 from iceberg_assets.spark import literal, quote
 from iceberg_assets.spec import TableSpec
@@ -39,10 +41,24 @@ def load_target(profile: Profile, spec: TableSpec) -> Table | None:
             raise ServiceError(sentence) from shown_cause(profile, error)
         if not isinstance(error, OSError):
             raise
+        if cut := _cut_short(profile, spec):
+            raise TableUnreadableError(
+                f"{spec.name}: PyIceberg, which reads metadata, ends a path at a # or ?, and the table's is {cut}: "
+                "nothing here can look at the table, and Spark can: make it anew below a LOCATION that has none"
+            ) from error
         raise TableUnreadableError(
             f"{spec.name}: the metadata file that the catalog names cannot be read: {error}. Bring it back, or drop "
             "the table from the catalog and register the newest metadata file that is left (CALL system.register_table)"
         ) from error
+
+
+def _cut_short(profile: Profile, spec: TableSpec) -> str | None:
+    """The place of the table's metadata file, where its name is taken for the end of a URL."""
+    # What the catalog says of it has failed once; a second failure would hide the first.
+    with suppress(Exception):
+        pointer = metadata_pointers(profile, [spec.table]).get(spec.table, "")
+        return pointer if "#" in pointer or "?" in pointer else None
+    return None
 
 
 def existing_target(profile: Profile, spec: TableSpec) -> Table:

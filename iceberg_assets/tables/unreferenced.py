@@ -7,7 +7,7 @@ from datetime import datetime
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_assets.health.entries import read_entries
+from iceberg_assets.health.entries import manifests_of, read_entries
 from iceberg_assets.spec.policy import Orphans
 from iceberg_assets.tables.stored import Place, StoredFile, aliases, file_io, files_below, local_file, place_of
 
@@ -38,6 +38,7 @@ def search(load: Callable[[], Table], policy: Orphans, cut_off: datetime) -> Fou
 
     Raises:
         FileNotFoundError: a manifest that the metadata names is gone, so that nothing can be said of its files.
+        TableUnreadableError: one is no Avro file, or a part of one.
     """
     table = load()
     fields = {field.name for spec in table.metadata.partition_specs for field in spec.fields}
@@ -107,7 +108,7 @@ def files_of(table: Table, snapshot: Snapshot, read: set[str]) -> Iterator[tuple
         read: manifests that were looked through for another snapshot; grows by those of this one.
     """
     yield snapshot.manifest_list, None
-    for manifest in snapshot.manifests(table.io):
+    for manifest in manifests_of(snapshot, table.io):
         if manifest.manifest_path not in read:
             read.add(manifest.manifest_path)
             yield manifest.manifest_path, manifest.manifest_length

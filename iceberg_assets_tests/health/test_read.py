@@ -2,12 +2,18 @@
 
 import sqlite3
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from iceberg_assets.errors import ConfigurationError
+from iceberg_assets.errors import ConfigurationError, TableUnreadableError
 from iceberg_assets.health import ManifestCache, metadata_pointers, read_health
+from iceberg_assets.maintenance import foretell_expiry, foretell_orphans
+from iceberg_assets.profiles import Profile, local_path
+from iceberg_assets.spec import TableSpec
+from iceberg_assets_tests import on_paper
 from iceberg_assets_tests.health.conftest import DAY, LATER, NEXT, Example
 
 
@@ -75,6 +81,36 @@ def test_an_earlier_look_and_the_cache_change_no_answer(
     listed = {one.path for one in plain.manifests}
     with sqlite3.connect(tmp_path / "cache.sqlite") as connection:
         assert {path for (path,) in connection.execute("SELECT path FROM manifests")} == listed
+
+
+@pytest.mark.parametrize(("which", "number"), [("manifest list", 0), ("manifest list", 1), ("manifest", 1)])
+@pytest.mark.parametrize("left", [None, b"", b"not Avro at all", 0.5], ids=["missing", "empty", "other", "half"])
+def test_a_file_of_the_metadata_that_cannot_be_read_is_named_with_the_way_out(
+    profile: Profile, namespace: str, which: str, number: int, left: float | bytes | None
+) -> None:
+    """What PyIceberg raises then names no file, or no table: a negative size, or a byte that is no UTF-8."""
+    profile.prepare()
+    table = on_paper.make(profile.pyiceberg(), f"{namespace}.t")
+    for _ in range(2):
+        on_paper.append(table, [DAY], 1)
+    maintenance = {"expire": {"older_than": "0s", "minimum_age": "0s"}}
+    declared = {"table": f"{namespace}.t", "dates": {"column": "ts", "start": "2024-01-01"}, "maintenance": maintenance}
+    spec, now = TableSpec.model_validate(declared), datetime.now(UTC) + timedelta(days=1)
+    snapshot = table.metadata.snapshots[number]
+    path = snapshot.manifest_list if which == "manifest list" else snapshot.manifests(table.io)[0].manifest_path
+    file = Path(local_path(path) or "")
+    content = file.read_bytes()
+    if left is None:
+        file.unlink()
+    else:
+        file.write_bytes(left if isinstance(left, bytes) else content[: int(len(content) * left)])
+    looks = [partial(foretell, profile, spec, now=now) for foretell in (foretell_expiry, foretell_orphans)]
+    # Health is of the current snapshot alone.
+    for look in [*looks, *([partial(read_health, profile, spec)] if number else [])]:
+        with pytest.raises(TableUnreadableError, match=rf"{file.name}.*rollback_to_snapshot"):
+            look()
+    # The catalog is that of all tests, and orphan removal goes by the metadata of every table in it.
+    profile.pyiceberg().drop_table(spec.table)
 
 
 def test_a_second_look_reads_and_judges_what_is_new(example: Callable[..., Example]) -> None:

@@ -8,7 +8,14 @@ from typer.testing import CliRunner
 
 from iceberg_assets.cli import app
 from iceberg_assets.errors import ConfigurationError
-from iceberg_assets.maintenance import call_procedure, foretell_call, foretell_manifests, health_of, rewrite_manifests
+from iceberg_assets.maintenance import (
+    call_procedure,
+    core,
+    foretell_call,
+    foretell_manifests,
+    health_of,
+    rewrite_manifests,
+)
 from iceberg_assets.maintenance.undo import undo
 from iceberg_assets.spec import Status
 from iceberg_assets.spec.policy import MaintenancePolicy
@@ -136,6 +143,24 @@ def test_a_single_manifest_is_written_without_a_call_and_every_entry_is_as_it_wa
     assert (len(manifests), len(left), len(left.keys() - manifests.keys())) == (
         (5, 1, 1) if version == "1" else (5, 2, 1)
     )
+
+
+def test_somebodys_compaction_by_the_same_spark_meanwhile_is_no_loss_of_files(scene, monkeypatch):
+    """Of a session that others share, an application's id does not tell whose commit it is."""
+    spec = scene.table({}, {})
+    scene.write(spec, [FIRST], files=1)
+    spec = spec.model_copy(update={"maintenance": MaintenancePolicy.model_validate({"manifests": {"min_count": 2}})})
+    rows, real = scene.rows(spec), core.rewrite_manifests
+
+    def beside_a_compaction(*given):
+        scene.spark.sql(f"CALL local.system.rewrite_data_files(table => '{'.'.join(spec.table)}')")
+        real(*given)
+
+    monkeypatch.setattr(core, "rewrite_manifests", beside_a_compaction)
+    outcome = rewrite_manifests(lambda: scene.spark, scene.profile, spec, [SECOND]).outcomes[SECOND]
+    assert (outcome.status, outcome.rows_preserved) == (Status.DONE, True), outcome.reason
+    assert health_of(scene.profile, spec).data_files < 12
+    assert scene.rows(spec) == rows
 
 
 def test_position_deletes_are_foretold_to_the_path(scene):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from iceberg_assets.maintenance import core, expire_snapshots, foretell_expiry
 from iceberg_assets.maintenance import expire as operation
-from iceberg_assets.maintenance import expire_snapshots, foretell_expiry
 from iceberg_assets.maintenance.rewrite import AUDIT_PREFIX
 from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets_tests.maintenance.files_of import untouched
@@ -122,6 +122,26 @@ def test_files_that_the_oldest_snapshot_to_stay_has_removed_go_with_those_before
     preview, outcome = expired_as_foretold(scene, spec)
     assert outcome.status is Status.DONE, outcome.reason
     assert len([path for path in preview.removes if path.endswith(".parquet")]) >= 5
+
+
+def test_what_a_branch_that_was_made_meanwhile_keeps_is_not_expired(scene, monkeypatch):
+    """Iceberg's library expires what it is given by id, whatever keeps it by then."""
+    spec = policy(scene.table({}, {}))
+    for _ in range(3):
+        scene.write(spec, [FIRST], files=1)
+    _, before = metadata_of(scene, spec)
+    order = [one["snapshot-id"] for one in sorted(before["snapshots"], key=lambda one: one["sequence-number"])]
+    real = core.expire
+
+    def beside_a_branch(*given):
+        change = f"CREATE BRANCH late AS OF VERSION {order[1]} WITH SNAPSHOT RETENTION 9 SNAPSHOTS"
+        scene.spark.sql(f"ALTER TABLE {scene.sql(spec)} {change}")
+        real(*given)
+
+    monkeypatch.setattr(core, "expire", beside_a_branch)
+    outcome = expire_snapshots(lambda: scene.spark, scene.profile, spec, [SECOND], now=datetime.now(UTC))
+    assert outcome.outcomes[SECOND].reason == "1 of 4 snapshots expired, 3 were to go"
+    assert ids(metadata_of(scene, spec)[1]) == {order[0], order[1], order[3]}
 
 
 def test_what_a_reader_has_still_to_read_is_kept(scene):

@@ -8,6 +8,7 @@ import pytest
 
 from iceberg_assets.errors import ConfigurationError
 from iceberg_assets.maintenance import compact, foretell_compaction, health_of
+from iceberg_assets.maintenance.undo import last_maintenance
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import quote
 from iceberg_assets.spec import Status, TableSpec
@@ -147,6 +148,7 @@ def test_position_deletes_that_delete_nothing_any_more_are_cleared_with_the_date
     assert outcome.details["iceberg/cleared_position_deletes"] == deletes / 2
     assert health_of(scene.profile, spec).delete_files == deletes / 2, "the other date keeps its own"
     assert f"{deletes // 2} position delete files became 0" in outcome.reason
+    assert f": {deletes // 2} delete files removed)" in last_maintenance(scene.profile, spec).words
 
 
 def test_deletion_vectors_go_with_their_files(scene):

@@ -13,10 +13,13 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from iceberg_assets.errors import ConfigurationError, TableDroppedError, TableUnreadableError
 from iceberg_assets.maintenance.measure import load
-from iceberg_assets.spec import Status
+from iceberg_assets.profiles import load_profile
+from iceberg_assets.spec import Status, TableSpec
 from iceberg_assets.tables import append, recover
 from iceberg_assets.tables.declared import check_table
 from iceberg_assets.tables.publish import Publisher
+from iceberg_assets.tables.target import load_target
+from iceberg_assets_tests.job.lake import row
 from iceberg_assets_tests.tables.helpers import D1, Feed, make_feed, no_spark
 
 BY_DAY_AND_BUCKET = PartitionSpec(
@@ -127,6 +130,19 @@ def test_a_table_whose_columns_are_one_to_spark_is_refused(feed: Feed) -> None:
     made(feed, NestedField(4, "ID", LongType(), required=False))
     with pytest.raises(ConfigurationError, match="the table's 'id' and 'ID' differ in case only"):
         append(no_spark, feed.profile, feed.spec, [D1])
+
+
+def test_a_table_in_a_place_whose_name_ends_a_url_is_not_taken_for_one_that_is_gone(tmp_path: Path) -> None:
+    """It is there, and to drop it from the catalog would be no way out."""
+    lake = load_profile("local", root=tmp_path)
+    lake.prepare()
+    file = tmp_path / "sales" / "#1" / "metadata" / "00000-1.metadata.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    row(lake.pyiceberg(), "sales.#1", "TABLE", f"file:{file}")
+    spec = TableSpec.model_validate({"table": ["sales", "#1"], "dates": {"column": "ts", "start": "2024-01-01"}})
+    with pytest.raises(TableUnreadableError, match=r"ends a path at a # or \?, and the table's is .*LOCATION"):
+        load_target(lake, spec)
 
 
 def test_a_table_whose_metadata_file_is_gone_is_named_with_the_file(feed: Feed) -> None:

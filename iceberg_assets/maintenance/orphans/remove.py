@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from iceberg_assets.errors import IcebergAssetsError
 from iceberg_assets.health import TableHealth
+from iceberg_assets.health.entries import naming_the_table
 from iceberg_assets.maintenance import core
 from iceberg_assets.maintenance.engine import EngineError
 from iceberg_assets.maintenance.garbage import forbidden, strangers
@@ -64,7 +65,7 @@ def remove_orphans(
 
     def operate(_before: TableHealth, _held: Lease) -> Outcome:
         cut_off = now - policy.older_than
-        found = search(lambda: load(profile, spec), policy, cut_off)
+        found = _found(profile, spec, cut_off)
         if refusal := _refusal(found, policy, force):
             return _outcome(Status.FAILED, refusal, found.orphans)
         purged = _purge(profile, spec, policy, now)
@@ -102,7 +103,7 @@ def foretell_orphans(
     if against := _not_alone(profile, spec, health, landing_places, profiles):
         return Preview(_NAME, False, against.reason)
     cut_off = now - policy.older_than
-    found = search(lambda: load(profile, spec), policy, cut_off)
+    found = _found(profile, spec, cut_off)
     over = _over(profile, spec, policy, now)
     refusal = _refusal(found, policy, force)
     what = "would be set aside" if policy.quarantine else "would be deleted"
@@ -119,6 +120,11 @@ def foretell_orphans(
         notes=tuple(note for note in notes if note),
         modified={file.path: file.modified_at for file in found.orphans},
     )
+
+
+def _found(profile: Profile, spec: TableSpec, cut_off: datetime) -> Found:
+    with naming_the_table(spec.name):
+        return search(lambda: load(profile, spec), spec.maintenance.orphans, cut_off)
 
 
 def _not_alone(
