@@ -8,6 +8,7 @@ from typing import cast
 
 from pyiceberg.table import Table
 
+from iceberg_assets.errors import TableUnreadableError
 from iceberg_assets.health import TableHealth
 from iceberg_assets.health.entries import naming_the_table
 from iceberg_assets.health.expiry import (
@@ -94,7 +95,8 @@ def expire_snapshots(
         try:
             # Whether the session is a remote one is known once it has begun.
             session = spark()
-            if not arguments and foreseen.going and is_small(before) and core.at_hand():
+            by_library = not arguments and foreseen.going and is_small(before) and core.at_hand()
+            if by_library and _is_readable(load(profile, spec)):
                 core.expire(session, profile, spec, foreseen.cut_off, foreseen.retain_last)
             else:
                 for cut_off in steps(foreseen.going, foreseen.cut_off, _AT_ONCE):
@@ -161,6 +163,18 @@ def is_small(health: TableHealth) -> bool:
         return False
     held = len(health.files) + len(health.deletes) + len(health.snapshots) * (1 + len(health.manifests))
     return health.snapshot_id is not None and held + sum(map(int, told)) <= _FEW
+
+
+def _is_readable(table: Table) -> bool:
+    """Whether all manifests are: of one that is not the library says nothing, and leaves what it lists for orphans."""
+    read = set[str]()
+    try:
+        for snapshot in table.metadata.snapshots:
+            for _ in files_of(table, snapshot, read):
+                pass
+    except (OSError, TableUnreadableError):
+        return False
+    return True
 
 
 def _kept_for_appends(profile: Profile, spec: TableSpec) -> datetime | None:

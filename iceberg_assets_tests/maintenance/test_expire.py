@@ -144,6 +144,24 @@ def test_what_a_branch_that_was_made_meanwhile_keeps_is_not_expired(scene, monke
     assert ids(metadata_of(scene, spec)[1]) == {order[0], order[1], order[3]}
 
 
+def test_an_old_manifest_that_cannot_be_read_is_said(scene):
+    """Iceberg's library would leave the files that it lists on disk, and say nothing of it."""
+    spec = policy(scene.table({}, {}))
+    scene.write(spec, [FIRST], files=1)
+    table = scene.profile.pyiceberg().load_table(spec.table)
+    old = {one.manifest_path for one in table.metadata.snapshots[0].manifests(table.io)}
+    name = ".".join(spec.table)
+    scene.spark.sql(f"CALL local.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
+    scene.spark.sql(f"CALL local.system.rewrite_manifests('{name}')")
+    scene.write(spec, [FIRST], files=1)
+    for path in old:
+        Path(path.removeprefix("file:")).unlink()
+    rows = scene.rows(spec)
+    outcome = expire_snapshots(lambda: scene.spark, scene.profile, spec, [SECOND], now=datetime.now(UTC))
+    assert outcome.outcomes[SECOND].status is Status.PARTIAL, outcome.outcomes[SECOND].reason
+    assert scene.rows(spec) == rows
+
+
 def test_what_a_reader_has_still_to_read_is_kept(scene):
     """A stream that stands at a tag, or lags by so much, finds every snapshot since (apache/iceberg#17456)."""
     spec = scene.table({}, {})
