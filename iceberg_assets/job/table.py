@@ -16,6 +16,7 @@ from iceberg_assets.job.survey import Surveyed
 from iceberg_assets.job.task import Task
 from iceberg_assets.maintenance import GC_BEFORE, Asked, LeaseTakenError, at_work, maintain, standing_hold
 from iceberg_assets.maintenance.lease import one_lease
+from iceberg_assets.maintenance.rewrite import RowsChangedError
 from iceberg_assets.profiles import Profile
 from iceberg_assets.spark import Session, jvm_has_ended
 from iceberg_assets.spec import Operation, Outcome, Status
@@ -196,12 +197,18 @@ def _asked(around: Around, task: Task, operation: Operation, days: Sequence[date
 
 
 def _put_gc_back(around: Around, task: Task) -> None:
-    """Switch off again what a killed run left switched on; whoever is at work on the table does it himself."""
+    """Switch off again what a killed run left switched on; whoever is at work on the table does it himself.
+
+    Raises:
+        RowsChangedError: the killed run had a rewrite that changed rows.
+    """
     try:
         table = load_target(around.profile, task.spec)
         if table is not None and GC_BEFORE in table.properties:
             with suppress(LeaseTakenError), at_work(around.spark, around.profile, task.spec, "gc.enabled put back"):
                 pass
+    except RowsChangedError:
+        raise
     except Exception as error:  # noqa: BLE001 (the table's word stands, and the next run finds it)
         _LOG.warning("%s: gc.enabled is still switched on: %s", task.spec.name, words_of(error))
 
