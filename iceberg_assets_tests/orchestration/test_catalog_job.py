@@ -31,7 +31,7 @@ def test_a_run_tells_of_each_table_and_fails_where_one_did(tmp_path: Path) -> No
     (failed,) = (event for event in result.all_events if event.is_step_failure)
     failure = failed.step_failure_data.user_failure_data
     assert failure is not None
-    assert "2 tables and views: 1 failed, 1 nothing to do; sales.broken: failed" in (failure.description or "")
+    assert "2 tables and views: 1 nothing to do, 1 failed; sales.broken: failed" in (failure.description or "")
     assert failure.metadata["iceberg/tables_failed"].value == 1
 
 
