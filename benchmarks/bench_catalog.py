@@ -165,7 +165,7 @@ def _peak_here(root: Path, tables: int) -> int:
     file = root / "memory.conf"
     file.write_text(f"catalog: local, databases: [of_{tables}], iceberg_assets.orphans: off\n")
     summary = maintained(load_profile("local", root), file, _no_spark)
-    assert summary.counts == {"nothing_to_do": tables}, summary.counts
+    assert summary.counts == Counter(nothing_to_do=tables), summary.counts
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
