@@ -18,8 +18,7 @@ from iceberg_assets.maintenance.measure import load, replacements
 from iceberg_assets.maintenance.position_deletes import foretell_position_deletes
 from iceberg_assets.maintenance.preview import Preview, sizes, without_deletes
 from iceberg_assets.maintenance.refs import MOVES, Move, foretell_move
-from iceberg_assets.maintenance.rewrite import RowsChangedError, check_order
-from iceberg_assets.maintenance.undo import take_back
+from iceberg_assets.maintenance.rewrite import RowsChangedError, check_order, require_rows
 from iceberg_assets.profiles import Profile, of_service
 from iceberg_assets.spark import Session, quote
 from iceberg_assets.spark import call as render
@@ -281,12 +280,11 @@ def _rewritten(
     where = str(values["where"]) if "where" in values else None
     hashed = spec.maintenance.compact.verify != "rows"
     commits = replacements(spark(), profile, spec, before.snapshot_id, where, branch, hashed=hashed)
-    for one in commits:
-        if not one.rows_preserved:
-            if branch == "main":
-                return Called(name, Status.FAILED, take_back(profile, spec, held, one, one.difference))
-            back = f"to take it back, set {branch} to snapshot {one.parent_id}"
-            return Called(name, Status.FAILED, f"rows changed: {one.difference}; {back}")
+    if branch == "main":
+        require_rows(profile, spec, held, commits)
+    elif broken := next((one for one in commits if not one.rows_preserved), None):
+        back = f"to take it back, set {branch} to snapshot {broken.parent_id}"
+        return Called(name, Status.FAILED, f"rows changed: {broken.difference}; {back}")
     after = _look(profile, spec, branch)
     gone = _paths(before) - _paths(after)
     came = _paths(after) - _paths(before)
