@@ -23,6 +23,7 @@ from iceberg_assets.errors import IcebergAssetsError
 from iceberg_assets.maintenance.lease_table import (
     FOREVER,
     LeaseRow,
+    highest,
     left_over,
     read_leases,
     write_lease,
@@ -223,8 +224,7 @@ def _take(
 
 def _standing(rows: Sequence[LeaseRow]) -> LeaseRow | None:
     """The highest lease, where it is neither released nor past its deadline."""
-    number = max((row.number for row in rows), default=0)
-    of = [row for row in rows if row.number == number]
+    of = highest(rows)
     if not of or any(row.event == "released" for row in of):
         return None
     latest = max(of, key=lambda row: row.deadline)

@@ -68,6 +68,12 @@ def left_over(rows: Sequence[LeaseRow]) -> list[LeaseRow]:
     return [row for row in rows if row.number > released]
 
 
+def highest(rows: Sequence[LeaseRow]) -> list[LeaseRow]:
+    """Of a table's rows those of the lease with the highest number; none where there are none."""
+    number = max((row.number for row in rows), default=0)
+    return [row for row in rows if row.number == number]
+
+
 def read_leases(profile: Profile, table_uuid: str) -> list[LeaseRow]:
     """All that is written down of a table's leases, in no order.
 
@@ -136,11 +142,6 @@ def _append(profile: Profile, row: LeaseRow) -> Table:
     return table
 
 
-def _highest(rows: Sequence[LeaseRow]) -> list[LeaseRow]:
-    number = max(row.number for row in rows)
-    return [row for row in rows if row.number == number]
-
-
 def _to_arrow(rows: Sequence[LeaseRow]) -> pa.Table:
     return pa.Table.from_pylist(
         [asdict(row) for row in rows], schema=schema_to_pyarrow(_SCHEMA, include_field_ids=False)
@@ -162,7 +163,7 @@ def _fold(table: Table) -> None:
         by_table = defaultdict[str, list[LeaseRow]](list)
         for row in rows:
             by_table[row.table_uuid].append(row)
-        kept = [row for of in by_table.values() for row in left_over(of) or _highest(of)]
+        kept = [row for of in by_table.values() for row in left_over(of) or highest(of)]
         table.overwrite(_to_arrow(kept), overwrite_filter=AlwaysTrue())
         forget_the_past(table, datetime.now(UTC))
     except (CommitFailedException, ValidationException, ValueError, FileNotFoundError):
